@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{
     danger::Claim,
-    engine::Cancel,
+    engine::{Cancel, Clock},
     inventory::Drive,
     plan::{Act, Changes, Consent, Cost, Needs, Step, Uncounted},
     pull::{DetachedDrive, Unplug},
-    record::{ActResult, Observation},
+    record::{ActResult, Observation, lasts},
     run::{Entry, Execution, Folder, Journal, RunContext, RunError, Troubles, Watcher, stays},
     stamped::{BLOCK, Device, Medium, random_seed},
     target::Target,
@@ -110,12 +110,13 @@ impl Act for ProbeCapacity {
             let since = run.ctx.world.seconds();
             let RunContext { world, watcher, store, .. } = &mut *run.ctx;
             let found = match world.system() {
-                None => Ok(Probed { blocks: self.bytes / BLOCK as u64, ..Probed::default() }),
+                None => Ok(modelled(self)),
                 Some(_) => {
                     let mut session = ProbeSession {
                         act: self,
                         store,
                         journal: world.journal().clone(),
+                        clock: world.clock(),
                         watcher: &mut **watcher,
                         cancel: &run.cancel,
                         saved: None,
@@ -149,6 +150,12 @@ impl Act for ProbeCapacity {
     }
 }
 
+/// A good drive.
+fn modelled(act: &ProbeCapacity) -> Probed {
+    let (blocks, foreign) = (act.bytes / BLOCK as u64, act.free_space.as_ref().map(|_| false));
+    Probed { blocks, samples: super::probe::good(act.samples(), blocks), foreign, ..Probed::default() }
+}
+
 crate::kind!("capacity.probe", Probed as Observation);
 
 impl Observation for Probed {
@@ -156,16 +163,17 @@ impl Observation for Probed {
         let is_within = |blocks: u64| blocks <= self.blocks;
         let edges = self.wraps.iter().chain(&self.edge);
         self.blocks < u64::MAX / BLOCK as u64
-            && self.samples.iter().all(|s| is_within(s.block))
+            && self.samples.iter().all(|s| is_within(s.block) && lasts(s.seconds))
             && edges.map(|edge| edge.blocks).all(is_within)
     }
 }
 
-/// The journal and the progress shown to a person.
+/// The journal, the clock and the progress shown to a person.
 struct ProbeSession<'a> {
     act: &'a ProbeCapacity,
     store: &'a Path,
     journal: Journal,
+    clock: Clock,
     watcher: &'a mut dyn Watcher,
     cancel: &'a Cancel,
     saved: Option<(Entry, PathBuf)>,
@@ -238,6 +246,10 @@ impl Keeper for ProbeSession<'_> {
         }
         self.replug = Some(drive);
         Ok(true)
+    }
+
+    fn seconds(&self) -> f64 {
+        self.clock.now_ns() as f64 / 1e9
     }
 
     fn report_progress(&mut self, what: &str) -> io::Result<()> {

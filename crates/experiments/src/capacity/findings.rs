@@ -1,14 +1,14 @@
 //! Findings of capacity.
 
 use super::{
-    probe::{Probed, State},
-    verdict::Verdict,
+    probe::{Probed, Sample, State},
+    verdict::{False, Undecided, Verdict},
 };
 use crate::{
     analyse::Estimate,
     common::Series,
     findings::{
-        Column, Findings, Measures, Metric, Quantity, Table,
+        Axis, Column, Curve, Figure, Findings, Measures, Metric, Point, Quantity, Style, Table, Unit,
         fitness::{KeptData, Use},
     },
     plan::Plan,
@@ -29,14 +29,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         };
         let verdict = Verdict::of(probed);
         let tested = bytes(probed.blocks);
-        let part =
-            act.free_space.as_ref().map(|free_space| format!(" This {}.", free_space.describe(tested)));
-        findings.verdicts.push(format!(
-            "{given}: {}{}",
-            sentence(&verdict, probed),
-            part.unwrap_or_default()
-        ));
+        let (what, part) = match &act.free_space {
+            Some(free_space) => ("free space", format!(" This {}.", free_space.describe(tested))),
+            None => ("drive", String::new()),
+        };
+        findings.verdicts.push(format!("{given}: {}{part}", sentence(&verdict, probed)));
         findings.tables.push(table(given, probed));
+        findings.figures.push(figure(given, what, probed));
         let real = real_size(&verdict, act.bytes).filter(|_| act.free_space.is_none());
         findings.estimates.extend(real.map(|e| Metric::new(given, Quantity::RealSize, e)));
         if let Some(kept) = loss(&verdict, tested) {
@@ -48,6 +47,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
                 count(probed.not_restored, "block")
             ));
         }
+        if let Verdict::Real { .. } = verdict {
+            let n = probed.samples.len() as f64;
+            findings.details.sentences.push(format!(
+                "{given}: a bad range of {} of the {what} or more is always hit; if {} of all blocks are bad, {} in 100,000 tests \
+                 miss them.",
+                percent(2.0 / n),
+                percent(0.01),
+                whole((1e5 * 0.99_f64.powf(n)).ceil() as u64)
+            ));
+        }
     }
 }
 
@@ -57,7 +66,8 @@ fn bytes(blocks: u64) -> u64 {
 
 /// Bytes that are real, as far as they are known.
 fn real_size(verdict: &Verdict, claimed: u64) -> Option<Estimate> {
-    let within = |low: f64, high: f64, value: f64| Estimate::between(value, [low, high], "samples");
+    let within =
+        |low: f64, high: f64, value: f64| Estimate { low, high, ..Estimate::unbounded(value, "samples") };
     let all = claimed as f64;
     Some(match verdict {
         Verdict::Real { good } => within(all * good, all, all),
@@ -67,7 +77,7 @@ fn real_size(verdict: &Verdict, claimed: u64) -> Option<Estimate> {
         Verdict::Faulty { share, low, high, .. } => {
             within(all * (1.0 - high), all * (1.0 - low), all * (1.0 - share))
         }
-        Verdict::FakeSomewhere { .. } | Verdict::Unsteady { .. } | Verdict::Undecided => return None,
+        Verdict::FakeSomewhere { .. } | Verdict::Unsteady { .. } | Verdict::Undecided(_) => return None,
     })
 }
 
@@ -82,7 +92,7 @@ fn loss(verdict: &Verdict, claimed: u64) -> Option<KeptData> {
             lost(((claimed as f64 * share) as u64).max(1))
         }
         Verdict::Unsteady { samples } => KeptData { lost_bytes: 0, wrong_reads: *samples },
-        Verdict::Real { .. } | Verdict::Undecided => return None,
+        Verdict::Real { .. } | Verdict::Undecided(_) => return None,
     })
 }
 
@@ -94,28 +104,21 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
         Verdict::Real { good } => format!(
             "at least {} of {claimed} are real (95 %). All {samples} kept what was written.{}",
             decimal_bytes((bytes(probed.blocks) as f64 * good) as u64),
-            if probed.foreign.is_some() {
-                " Old files may share blocks with them: a test of the whole drive would tell."
-            } else {
-                ""
-            }
+            if probed.foreign.is_some() { " Old files may share blocks with them: a test of the whole drive would tell." } else { "" }
         ),
         Verdict::FakeSomewhere { overwrites, share } => {
             let how = match overwrites {
                 true => "data overwrites other data".to_owned(),
                 false => format!("the last {} of it loses what is written", percent(*share)),
             };
-            format!(
-                "FAKE: {how}. Copy old files elsewhere and compare them; test the whole drive for its exact size."
-            )
+            format!("FAKE: {how}. Copy old files elsewhere and compare them; test the whole drive for its exact size.")
         }
-        Verdict::Fake { wraps, bytes, confirmed } => {
-            let beyond = if wraps.is_some() { "overwrites earlier data" } else { "is lost" };
-            let sure = if *confirmed {
-                "A second pass confirmed it."
-            } else {
-                "A second pass found another exact size."
+        Verdict::Fake { how, bytes, confirmed } => {
+            let beyond = match how {
+                False::Wraps(_) => "overwrites earlier data",
+                False::Vanishes => "is lost",
             };
+            let sure = if *confirmed { "A second pass confirmed it." } else { "A second pass found another exact size." };
             format!(
                 "FAKE: it claims {claimed} and holds {}. Data written beyond that {beyond}. {sure} Return it; trust no file on it.",
                 decimal_bytes(*bytes)
@@ -137,16 +140,17 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
         Verdict::Unsteady { samples } => format!(
             "UNSTEADY: {} wrong at first and right later, so its size is not known. Clean the contacts, try another port, cable or \
              reader, and repeat.",
-            if *samples == 1 {
-                "one block was".to_owned()
-            } else {
-                format!("{} blocks were", whole(*samples))
+            match samples {
+                1 => "one block was".to_owned(),
+                n => format!("{} blocks were", whole(*n)),
             }
         ),
-        Verdict::Undecided => {
-            "UNDECIDED: blocks are lost beyond some point, but two passes disagree on it. Repeat the test."
-                .to_owned()
-        }
+        Verdict::Undecided(why) => match why {
+            Undecided::Nothing => "UNDECIDED: no block could be tested.".to_owned(),
+            Undecided::NoEdge => {
+                "UNDECIDED: blocks are lost beyond some point, but two passes disagree on it. Repeat the test.".to_owned()
+            }
+        },
     }
 }
 
@@ -166,4 +170,30 @@ fn table(given: &str, probed: &Probed) -> Table {
     let cells = STATES.map(|(state, _)| whole(count(state)));
     let rows = vec![[first].into_iter().chain(cells).collect()];
     Table { title: given.to_owned(), columns, rows }
+}
+
+/// Where samples are, what became of them, and how long reading them took.
+fn figure(given: &str, what: &str, probed: &Probed) -> Figure {
+    let point = |s: &Sample| Point::new(bytes(s.block) as f64, s.seconds);
+    let curve = |(state, name): (State, &str)| {
+        let own = probed.samples.iter().filter(|s| s.state == state).map(point);
+        Curve::new(name, Style::Dots, own)
+    };
+    let states = STATES.map(|(state, name)| {
+        let own = probed.samples.iter().filter(|s| s.state == state).count();
+        (own > 0).then(|| format!("{} {name}", whole(own as u64)))
+    });
+    Figure {
+        title: format!("samples over the {what}, {given}"),
+        text: format!(
+            "Samples by position: {}.",
+            states.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        ),
+        load: "random read, 4 KiB, direct, depth 1".to_owned(),
+        n: format!("n = {} samples", whole(probed.samples.len() as u64)),
+        x: Axis::of("position", Unit::Bytes),
+        y: Axis::of("time to read", Unit::Seconds),
+        curves: STATES.map(curve).into_iter().filter(|c| !c.points.is_empty()).collect(),
+        ..Figure::default()
+    }
 }

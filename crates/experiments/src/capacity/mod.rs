@@ -3,6 +3,7 @@
 mod act;
 mod findings;
 mod free_space;
+mod options;
 mod plan;
 mod probe;
 mod saved;
@@ -16,7 +17,7 @@ use super::{Experiment, common};
 pub static CAPACITY: Experiment = Experiment {
     name: "capacity",
     question: "is it as large as it says?",
-    options: plan::OPTIONS,
+    options: options::OPTIONS,
     examples: &[
         "capacity --plan /dev/sda    what is overwritten and put back",
         "capacity bay:1.1 bay:1.2    two sticks, after consent to each",

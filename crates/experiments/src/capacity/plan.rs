@@ -1,13 +1,12 @@
-//! The options and the plan of capacity.
+//! The plan of capacity.
 
 use std::slice::from_ref;
 
 use super::{
-    super::{
-        Declared, Opt, PlanError, Request, options::parsed, shared_options::ERASE, whole_drives::check_each,
-    },
+    super::{PlanError, Request, whole_drives::check_each},
     act::ProbeCapacity,
     free_space::FreeSpace,
+    options::REPLUG,
     probe::Sizes,
 };
 use crate::{
@@ -15,16 +14,6 @@ use crate::{
     stamped::BLOCK,
     target::{Kind, Target},
 };
-
-const REPLUG: Opt<bool> = Opt::switch("replug", "Have drives unplugged before stamps are read");
-
-/// Consent to a test of the free space that a drive has.
-pub(super) const FILL: Opt<String> =
-    Opt::new("fill", "SERIAL", parsed, "Drive whose free space to fill; repeat for each")
-        .many()
-        .also_resumed();
-
-pub(super) const OPTIONS: &[&dyn Declared] = &[&ERASE, &REPLUG, &FILL];
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     // What overflows the cache is a part of what is tested.

@@ -32,6 +32,8 @@ pub(super) trait Keeper {
     /// Has the drive unplugged and plugged in again between writing and reading, and says whether that was asked for.
     fn replug(&mut self, medium: &mut dyn Medium) -> io::Result<bool>;
 
+    fn seconds(&self) -> f64;
+
     /// An error ends the test, after the saved blocks were put back.
     fn report_progress(&mut self, what: &str) -> io::Result<()>;
 }
@@ -45,8 +47,10 @@ pub(super) struct Sizes {
     pub overflow: u64,
     /// Blocks that are written back one by one, for caches of small writes.
     pub singles: u64,
-    /// Most blocks in one write or read, and the stamps of a round that searches for the real size.
+    /// Most blocks in one write or read.
     pub transfer: u64,
+    /// Stamps of a round that searches for the real size.
+    pub search: u64,
     /// Blocks of each file in a test of free space, a multiple of a transfer; `None` for a whole drive.
     pub file: Option<u64>,
 }
@@ -59,6 +63,7 @@ impl Sizes {
         overflow: (512 << 20) / BLOCK as u64,
         singles: 4096,
         transfer: 256,
+        search: 256,
         file: None,
     };
 
@@ -101,6 +106,8 @@ impl State {
 pub(super) struct Sample {
     pub block: u64,
     pub state: State,
+    /// Time to read it, s.
+    pub seconds: f64,
 }
 
 /// The first block that the drive does not keep, with all after it.
@@ -136,6 +143,12 @@ struct Round {
     /// Stamps found at another position than theirs: the position, and theirs.
     foreign: Vec<(u64, u64)>,
     replugged: bool,
+}
+
+/// Good samples, one in the middle of each of equal parts.
+pub(super) fn good(samples: u64, blocks: u64) -> Vec<Sample> {
+    let middle = |n: u64| (u128::from(2 * n + 1) * u128::from(blocks) / u128::from(2 * samples)) as u64;
+    (0..samples).map(|n| Sample { block: middle(n), state: State::Good, seconds: 1e-3 }).collect()
 }
 
 pub(super) fn probe(
@@ -245,7 +258,7 @@ impl Test<'_> {
                 None => drop(
                     saved.insert(at, self.original(&block).map_or(block.clone(), |(_, was)| was.clone())),
                 ),
-                Some(state) => round.samples.push(Sample { block: at, state }),
+                Some(state) => round.samples.push(Sample { block: at, state, seconds: 0.0 }),
             }
         }
         // What is read wrongly would be put back wrongly.
@@ -305,7 +318,9 @@ impl Test<'_> {
         order.shuffle(&mut self.random);
         self.keeper.report_progress(&format!("{what}: reading them"))?;
         for at in order {
+            let since = self.keeper.seconds();
             let mut state = self.state(salt, at)?;
+            let seconds = self.keeper.seconds() - since;
             if unwritten.contains(&at) {
                 state = State::WriteError;
             } else if state == State::Lost
@@ -313,7 +328,7 @@ impl Test<'_> {
             {
                 state = State::Unsteady;
             }
-            round.samples.push(Sample { block: at, state });
+            round.samples.push(Sample { block: at, state, seconds });
         }
         Ok(())
     }
@@ -362,7 +377,7 @@ impl Test<'_> {
             let chunk = &mut buffer[..count as usize * BLOCK];
             let trouble = self.read_twice(at, chunk)?;
             if trouble == Some(State::Unsteady) {
-                round.samples.push(Sample { block: at, state: State::Unsteady });
+                round.samples.push(Sample { block: at, state: State::Unsteady, seconds: 0.0 });
                 return Ok(());
             }
             if trouble.is_none() {
@@ -414,7 +429,7 @@ impl Test<'_> {
     fn search(&mut self, mut good: u64, mut bad: u64) -> io::Result<Option<Edge>> {
         let overflow = self.sizes.overflow;
         while bad - good > 1 {
-            let between = (bad - good - 1).min(self.sizes.transfer);
+            let between = (bad - good - 1).min(self.sizes.search);
             let place = |n: u64| good + 1 + n * (bad - good - 1) / between;
             let positions: Vec<u64> = once(good).chain((0..between).map(place)).collect();
             let round = self.round("real size", &positions, 0..overflow, false)?;

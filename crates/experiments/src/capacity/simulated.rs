@@ -9,14 +9,14 @@ use rand::{Rng, RngCore, SeedableRng, seq::IndexedRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
-    probe::{Keeper, Probed, Sample, Saved, Sizes, State, probe},
-    verdict::Verdict,
+    probe::{Keeper, Probed, Saved, Sizes, State, good, probe},
+    verdict::{False, Verdict},
 };
 use crate::stamped::{BLOCK, Medium};
 
 /// Small enough for thousands of drives: a cache is overflowed by 4 MiB.
 pub(super) const SMALL: Sizes =
-    Sizes { samples: 256, overflow: 1024, singles: 700, transfer: 64, file: None };
+    Sizes { samples: 256, overflow: 1024, singles: 700, transfer: 64, search: 64, file: None };
 
 /// A drive, in blocks.
 #[derive(Debug, Clone, Default)]
@@ -223,15 +223,13 @@ impl Keeper for Idle {
         if self.replugs { medium.reopen().map(|()| true) } else { Ok(false) }
     }
 
+    fn seconds(&self) -> f64 {
+        0.0
+    }
+
     fn report_progress(&mut self, _: &str) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Good samples, one in the middle of each of equal parts.
-fn good(samples: u64, blocks: u64) -> Vec<Sample> {
-    let middle = |n: u64| (u128::from(2 * n + 1) * u128::from(blocks) / u128::from(2 * samples)) as u64;
-    (0..samples).map(|n| Sample { block: middle(n), state: State::Good }).collect()
 }
 
 /// The kinds of drives, and the verdict that is right.
@@ -288,8 +286,10 @@ pub(super) fn test(kind: Kind, seed: u64) -> (bool, Verdict, usize) {
     let bytes = |blocks: u64| blocks * BLOCK as u64;
     let is_right = match (&verdict, kind) {
         (Verdict::Real { .. }, Kind::Good) => true,
-        (Verdict::Fake { wraps: None, bytes: found, .. }, Kind::Vanishes) => *found == bytes(model.real),
-        (Verdict::Fake { wraps: Some(at), bytes: found, .. }, Kind::Wraps | Kind::Chain) => {
+        (Verdict::Fake { how: False::Vanishes, bytes: found, .. }, Kind::Vanishes) => {
+            *found == bytes(model.real)
+        }
+        (Verdict::Fake { how: False::Wraps(at), bytes: found, .. }, Kind::Wraps | Kind::Chain) => {
             Some(*at) == model.wraps.map(bytes) && *found == bytes(model.real)
         }
         (Verdict::Fails { from }, Kind::FailsBeyond) => *from == bytes(model.real),
@@ -380,7 +380,7 @@ fn a_drive_that_forgets_when_it_is_unplugged_needs_that() {
     };
     assert!(matches!(verdict(false), Verdict::Real { .. }));
     let real = 9000 * BLOCK as u64;
-    assert_eq!(verdict(true), Verdict::Fake { wraps: None, bytes: real, confirmed: true });
+    assert_eq!(verdict(true), Verdict::Fake { how: False::Vanishes, bytes: real, confirmed: true });
     let mut gone = Simulated::new(Model { stays_away: true, ..model.clone() }, 1);
     let mut keeper = Idle { replugs: true, saved: 0 };
     let e = probe(&mut gone, &mut keeper, SMALL, 1).expect_err("it is away");

@@ -6,19 +6,52 @@ use crate::{analyse::proportion, stamped::BLOCK};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Verdict {
     /// At least this share of the blocks is real, with 95 % confidence.
-    Real { good: f64 },
-    /// Addresses wrap around after so many bytes, or what is written beyond the real size is lost.
-    Fake { wraps: Option<u64>, bytes: u64, confirmed: bool },
+    Real {
+        good: f64,
+    },
+    Fake {
+        how: False,
+        bytes: u64,
+        confirmed: bool,
+    },
     /// Free space overwrites other blocks or its end loses what is written, so the size is false: the share of bad blocks.
-    FakeSomewhere { overwrites: bool, share: f64 },
+    FakeSomewhere {
+        overwrites: bool,
+        share: f64,
+    },
     /// Every block beyond this many bytes fails with an error, which false drives and defects have in common.
-    Fails { from: u64 },
+    Fails {
+        from: u64,
+    },
     /// The share of bad blocks and its 95 % interval.
-    Faulty { share: f64, low: f64, high: f64, errors: bool },
+    Faulty {
+        share: f64,
+        low: f64,
+        high: f64,
+        errors: bool,
+    },
     /// Blocks that were wrong at first and right later.
-    Unsteady { samples: u64 },
+    Unsteady {
+        samples: u64,
+    },
+    Undecided(Undecided),
+}
+
+/// How a false size is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum False {
+    /// Addresses wrap around after this many bytes.
+    Wraps(u64),
+    /// What is written beyond it is lost.
+    Vanishes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undecided {
+    /// Nothing was sampled.
+    Nothing,
     /// Blocks are bad beyond some point, but a second pass did not agree where.
-    Undecided,
+    NoEdge,
 }
 
 impl Verdict {
@@ -30,13 +63,16 @@ impl Verdict {
         let errors = count(&|state| matches!(state, State::ReadError | State::WriteError));
         let bytes = |blocks: u64| blocks * BLOCK as u64;
         if samples == 0 {
-            return Self::Undecided;
+            return Self::Undecided(Undecided::Nothing);
         }
         if let Some(wraps) = probed.wraps {
             let real = probed.edge.unwrap_or(wraps);
             let confirmed = wraps.confirmed && real.confirmed;
-            let (wraps, bytes) = (Some(bytes(wraps.blocks)), bytes(real.blocks));
-            return Self::Fake { wraps, bytes, confirmed };
+            return Self::Fake {
+                how: False::Wraps(bytes(wraps.blocks)),
+                bytes: bytes(real.blocks),
+                confirmed,
+            };
         }
         let share = bad as f64 / samples as f64;
         let foreign = probed.foreign.unwrap_or(false);
@@ -46,9 +82,9 @@ impl Verdict {
         match probed.edge {
             Some(edge) if errors == bad => return Self::Fails { from: bytes(edge.blocks) },
             Some(edge) if edge.confirmed => {
-                return Self::Fake { wraps: None, bytes: bytes(edge.blocks), confirmed: true };
+                return Self::Fake { how: False::Vanishes, bytes: bytes(edge.blocks), confirmed: true };
             }
-            Some(_) => return Self::Undecided,
+            Some(_) => return Self::Undecided(Undecided::NoEdge),
             None => {}
         }
         if bad > 0 {
