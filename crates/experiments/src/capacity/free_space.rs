@@ -61,7 +61,7 @@ impl FreeSpace {
         if let Some(option) = mount.options.iter().find(|option| option.starts_with("compress")) {
             return Err(no(format!("it compresses files ({option}): {whole}")));
         }
-        let free = fits(target, least).map_err(PlanError::without_limit)?;
+        let free = fits(target, least)?;
         let (word, drive_bytes) = (danger::consent(drive), drive.bytes());
         Ok((Self { drive: drive.label(), word, drive_bytes }, free))
     }
