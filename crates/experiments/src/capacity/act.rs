@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     super::target_checks::fits,
     free_space::{Files, FreeSpace},
-    probe::{Keeper, Probed, Saved, Sizes, probe},
+    probe::{Keeper, Probed, Sample, Saved, Sizes, State, probe},
     saved::{self, StampedBlocks},
 };
 use crate::{
@@ -110,7 +110,10 @@ impl Act for ProbeCapacity {
             let since = run.ctx.world.seconds();
             let RunContext { world, watcher, store, .. } = &mut *run.ctx;
             let found = match world.system() {
-                None => Ok(Probed { blocks: self.bytes / BLOCK as u64, ..Probed::default() }),
+                None => {
+                    let (blocks, good) = (self.bytes / BLOCK as u64, Sample { block: 0, state: State::Good });
+                    Ok(Probed { blocks, samples: vec![good], ..Probed::default() })
+                }
                 Some(_) => {
                     let mut session = ProbeSession {
                         act: self,
