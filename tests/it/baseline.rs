@@ -6,7 +6,7 @@ use drivebench::{
     conditions::BytesMoved,
     experiments::{BASELINE, Effort, LoadName, Request, Values},
     findings::{
-        Claim, Extreme, Findings, Quantity,
+        Claim, Findings, Quantity,
         fitness::{Need, Use, Verdict},
     },
     inventory::Drive,
@@ -356,24 +356,6 @@ fn a_load_whose_fsync_was_cut_off_has_no_speed() {
     }
     let findings = BASELINE.findings(&mut events.into_iter());
     assert_eq!(findings.estimates, [], "its windows show memory");
-}
-
-#[test]
-fn directories_on_one_drive_are_not_ranked() {
-    let a = target("A", 62 * GB, false);
-    let twin = Target { given: "A2".to_owned(), path: "/A2".into(), ..a.clone() };
-    let (models, other) =
-        (vec![stick(4e6, 8e6), stick(2e6, 4e6), stick(8e6, 9e6)], target("B", 62 * GB, false));
-    let (findings, _) = measured(vec![a, twin, other], models, Rules::quick());
-    let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("A and A2 are both on "), "{text}");
-    assert!(text.contains("write: B (") && !text.contains("> A2 ("), "{text}");
-    // The slower directory of the one drive does not make A the worst or the best.
-    let writes = &findings.tables[0].columns[3];
-    assert_eq!(
-        (writes.name.as_str(), &writes.extremes[..]),
-        ("WRITE", &[(0, Extreme::Worst), (4, Extreme::Best)][..])
-    );
 }
 
 #[test]
