@@ -71,7 +71,7 @@ fn skipped(why: &Skipped) -> String {
         Skipped::MaybeAsleep { because } => format!("it may be asleep ({because}); --wake checks it"),
         Skipped::InUse => "other programs use it now".to_owned(),
         Skipped::Measured => "another run of drivebench measures it".to_owned(),
-        Skipped::NotPermitted => "reading it needs root or the group disk".to_owned(),
+        Skipped::NotPermitted => "this user may not read it; root and the group disk usually may".to_owned(),
     }
 }
 
