@@ -1,7 +1,5 @@
 //! The decisions of a check in words, one line for each drive.
 
-use rustix::process::geteuid;
-
 use crate::{
     analyse::Estimate,
     experiments::check::{Alarm, Change, Counter, Decision, Skipped, Unknown},
@@ -73,8 +71,7 @@ fn skipped(why: &Skipped) -> String {
         Skipped::MaybeAsleep { because } => format!("it may be asleep ({because}); --wake checks it"),
         Skipped::InUse => "other programs use it now".to_owned(),
         Skipped::Measured => "another run of drivebench measures it".to_owned(),
-        Skipped::NotPermitted if geteuid().is_root() => "even root may not read it".to_owned(),
-        Skipped::NotPermitted => "reading it needs root or the group disk".to_owned(),
+        Skipped::NotPermitted => "this user may not read it; root and the group disk usually may".to_owned(),
     }
 }
 

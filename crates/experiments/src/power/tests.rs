@@ -34,7 +34,10 @@ fn found(change: impl Fn(&mut PowerCutResult)) -> Findings {
 fn a_drive_that_keeps_its_word() {
     let plan = plan();
     assert!(plan.steps.iter().all(|step| step.act.changes() == Changes::OwnFiles));
-    let text = render(&found(|_| ()), Format::Text, Style::PLAIN, false);
+    let kept = found(|cut| {
+        (cut.ledger.acknowledged, cut.ledger.kept_bytes, cut.seconds) = (100, 100 * 16_384, 12.0);
+    });
+    let text = render(&kept, Format::Text, Style::PLAIN, false);
     insta::assert_snapshot!(format!("{}\n{text}", plan.describe()));
 }
 

@@ -31,45 +31,30 @@ const READ_SECONDS: f64 = 15.0;
 const LEAST_PATIENCE: f64 = 60.0;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
+    let runs = ask.values.get(&RUNS);
+    let each = ask.effort.max_seconds / f64::from(runs);
+    let patience = (each - Standby::SETTLE - 2.0 * READ_SECONDS).max(LEAST_PATIENCE);
+    let patience = ask.values.typed(&PAUSE).unwrap_or(patience);
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
         let device = device(target)?;
         let read = READ.max(u64::from(target.direct_alignment));
-        let small = Request { block: read, ..ask.clone() };
-        let whole = reach(target, &small, false)?;
-        let one = One { ask, device, whole, read };
-        let runs = ask.values.get(&RUNS);
+        let whole = reach(target, &Request { block: read, ..ask.clone() }, false)?;
+        // At random offsets; each repetition has its own, so that the drive's cache holds none.
+        let random = |label: &str, run: u32, reads: u64| {
+            let seed =
+                ask.seed.wrapping_mul(1000).wrapping_add(u64::from(2 * run)) + u64::from(label == FIRST);
+            let rule = Rule::Fixed { bytes: reads * read, seconds: Some(READ_SECONDS) };
+            let load = Load::new(Direction::Read, Pattern::Random, read, Caching::Direct, seed);
+            Measure { repetition: run, ..Measure::new(label, load, rule, whole) }
+        };
         for run in 1..=runs {
-            steps.add(&[at], one.random(SPINNING, run, READS));
-            steps.add(&[at], one.standby());
-            steps.add(&[at], one.random(FIRST, run, 1));
+            steps.add(&[at], random(SPINNING, run, READS));
+            steps.add(&[at], Standby { device: device.clone(), patience });
+            steps.add(&[at], random(FIRST, run, 1));
         }
     }
     Ok(ask.planned(steps))
-}
-
-struct One<'a> {
-    ask: &'a Request,
-    device: String,
-    whole: u64,
-    read: u64,
-}
-
-impl One<'_> {
-    /// Reads at random offsets; each repetition has its own, so that the drive's cache holds none.
-    fn random(&self, label: &str, run: u32, reads: u64) -> Measure {
-        let seed =
-            self.ask.seed.wrapping_mul(1000).wrapping_add(u64::from(2 * run)) + u64::from(label == FIRST);
-        let rule = Rule::Fixed { bytes: reads * self.read, seconds: Some(READ_SECONDS) };
-        let load = Load::new(Direction::Read, Pattern::Random, self.read, Caching::Direct, seed);
-        Measure { repetition: run, ..Measure::new(label, load, rule, self.whole) }
-    }
-
-    fn standby(&self) -> Standby {
-        let each = self.ask.effort.max_seconds / f64::from(self.ask.values.get(&RUNS));
-        let patience = (each - Standby::SETTLE - 2.0 * READ_SECONDS).max(LEAST_PATIENCE);
-        Standby { device: self.device.clone(), patience: self.ask.values.typed(&PAUSE).unwrap_or(patience) }
-    }
 }
 
 /// The node of the disk that can go to standby, or why none can.

@@ -211,7 +211,9 @@ impl Act for UseSwap {
             let session = run.held.get::<Session>(target);
             let mut bytes = 0;
             let result = match (run.ctx.world.system(), session) {
-                (None, _) => SwapLoadResult { seconds: self.seconds, ..SwapLoadResult::default() },
+                (None, _) => {
+                    SwapLoadResult { seconds: self.seconds, operations: 1, ..SwapLoadResult::default() }
+                }
                 (Some(_), None) => return Err(RunError::Act("there is no swap area".to_owned())),
                 (Some(_), Some(session)) if session.is_over => {
                     run.ctx.emit(Event::Skipped { step: step.id })?;

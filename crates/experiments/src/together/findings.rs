@@ -2,7 +2,7 @@
 
 use super::{
     super::common,
-    bottleneck::{Answer, Held, answer},
+    bottleneck::{Answer, answer},
     samples::{Group, Times, groups},
     shared_links::shared,
     verdicts,
@@ -16,9 +16,6 @@ use crate::{
     target::Target,
     units::{capital, count, percent, rate},
 };
-
-/// An interval with a half-width beyond this share says nothing, unless all of it is on one side of the answer.
-const TOO_WIDE: f64 = 0.5;
 
 pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan) {
     let none = Inventory::default();
@@ -71,11 +68,8 @@ fn speeds(a: &Answer<'_>, plan: &Plan) -> Table {
 
 /// A share with its interval, where it has one.
 fn share(e: &Estimate) -> String {
-    match () {
-        () if !e.high.is_finite() => format!("{} (no interval)", percent(e.value)),
-        () if e.half_width() > TOO_WIDE && Held::by(e) == Held::Unknown => "not known".to_owned(),
-        () => format!("{} ({})", percent(e.value), e.range(percent)),
-    }
+    let interval = if e.high.is_finite() { e.range(percent) } else { "no interval".to_owned() };
+    format!("{} ({interval})", percent(e.value))
 }
 
 fn metrics(a: &Answer<'_>, targets: &[Target]) -> Vec<Metric> {
@@ -105,18 +99,4 @@ fn longest(group: &Group, targets: &[Target]) -> Vec<Metric> {
         common::longest(&targets[at].given, &group.load_on(&targets[at]), set.latency.iter())
     };
     group.members.iter().filter_map(of).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_have_one_style_and_none_is_shown_that_says_nothing() {
-        let of = |low, high| share(&Estimate { low, high, ..Estimate::unbounded(0.6, "") });
-        assert_eq!([of(0.56, 0.63), of(0.4, 0.9)], ["60 % (56–63 %)", "60 % (40–90 %)"]);
-        assert_eq!([of(0.1, 1.9), of(0.0, f64::INFINITY)], ["not known", "60 % (no interval)"]);
-        // Wide, but all below what the drives do alone: something shared limits, and the table has the share too.
-        assert_eq!(of(0.2, 0.94), "60 % (20–94 %)");
-    }
 }

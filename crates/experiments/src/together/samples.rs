@@ -32,7 +32,6 @@ impl Windows for Times {
 pub(super) struct Group {
     /// Named `read`, `write` and so on.
     pub load: LoadKey,
-    pub direction: Direction,
     /// Its targets, as positions in the plan.
     pub members: Vec<usize>,
     /// Each set of targets that ran at the same time, single targets included. Members are positions in the plan.
@@ -60,7 +59,7 @@ pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
         let at = groups.iter().position(|g| g.load.name == name).unwrap_or_else(|| {
             let target = targets.first().and_then(|&at| plan.targets.get(at));
             let load = target.map(|target| load_key(plan, target, step, &name)).unwrap_or_default();
-            groups.push(Group { direction: m.load.direction, load, members: Vec::new(), sets: Vec::new() });
+            groups.push(Group { load, members: Vec::new(), sets: Vec::new() });
             groups.len() - 1
         });
         let group = &mut groups[at];

@@ -14,10 +14,10 @@ use crate::{
 
 /// The load, and what drives do under it: `Random reads`, `read`.
 fn load(answer: &Answer<'_>) -> (String, &'static str) {
-    let (what, verb) = match answer.group.direction {
-        Direction::Read => ("reads", "read"),
-        Direction::Write => ("writes", "write"),
-        Direction::Mixed { .. } => ("mixed reads and writes", "move"),
+    let (what, verb) = match answer.group.load.direction {
+        Some(Direction::Read) => ("reads", "read"),
+        Some(Direction::Write) => ("writes", "write"),
+        _ => ("mixed reads and writes", "move"),
     };
     let random = answer.group.load.pattern == Some(Pattern::Random);
     (capital(&if random { format!("random {what}") } else { what.to_owned() }), verb)
