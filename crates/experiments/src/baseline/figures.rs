@@ -48,7 +48,7 @@ fn over_time(plan: &Plan, group: &Group<'_>, run: &Summary) -> Option<Figure> {
     let each = duration((last.to - first.from) / pieces.len() as f64);
     let used = stretches.iter().find(|s| s.before >= t.discarded).map(|s| s.from);
     let name = if stalls.is_empty() { "" } else { "speed" };
-    let mut curves = pieces::curves(name, &placed, &ends).to_vec();
+    let mut curves = pieces::curves(name, &placed, &ends, &run.estimate).to_vec();
     let stalled = match stalls.len() as u64 {
         0 => "No stalls".to_owned(),
         n => format!("{} of {} on average", count(n, "stall"), duration(t.stalls.mean_seconds)),

@@ -115,7 +115,7 @@ fn curves(name: &str, writing: &Writing) -> Vec<Curve> {
         Placed { from: begin as f64, to: *end as f64, piece }
     };
     let placed: Vec<Placed> = begins.zip(&ends).map(place).collect();
-    pieces::curves(name, &placed, &[]).to_vec()
+    pieces::curves(name, &placed, &[], &writing.run.estimate).to_vec()
 }
 
 fn over_bytes(written: &Written<'_>) -> Figure {
