@@ -279,7 +279,10 @@ impl Act for ShareTest {
         let routes: Vec<String> = self.routes().map(|route| self.route_name(route)).collect();
         let protocol = self.protocol.name();
         let mut parts = vec![
-            format!("{protocol} server of its own, and clients {link}: {}", kinds.join(", ")),
+            format!(
+                "an {protocol} server with a configuration of its own, and clients {link}: {}",
+                kinds.join(", ")
+            ),
             format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
