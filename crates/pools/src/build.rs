@@ -221,7 +221,16 @@ impl Build {
             }
             Step::Join => {
                 let members: Vec<String> = (0..drives.len()).map(path).collect();
-                mdadm::create(&self.array(), &members)
+                let array = mdadm::Array {
+                    name: &self.name,
+                    uuid: &self.uuids[0],
+                    layout: self.layout,
+                    chunk: self.chunk,
+                    size: self.size,
+                    data_offset: self.data_offset,
+                    bitmap: self.bitmap,
+                };
+                mdadm::create(&array, &members)
             }
             Step::Format => {
                 let stripe = self.layout.is_striped().then(|| Stripe {
@@ -241,10 +250,10 @@ impl Build {
         if !self.layout.starts_without(&absent) {
             return None;
         }
-        let missing = absent.iter().filter(|is| **is).count();
+        let missing = absent.contains(&true);
         Some(match drives.iter().cloned().collect::<Option<Vec<_>>>() {
             Some(all) if self.layout.is_mapped() => self.change(Step::Join, &all).to_string(),
-            _ => mdadm::assemble(&self.path(), &self.uuids[0], missing > 0).to_string(),
+            _ => mdadm::assemble(&self.path(), &self.uuids[0], missing).to_string(),
         })
     }
 
@@ -271,18 +280,6 @@ impl Build {
     /// The steps that prepare the drive of a member.
     pub fn preparation(&self, at: usize) -> Vec<Step> {
         self.steps().into_iter().filter(|step| step.member() == Some(at)).collect()
-    }
-
-    fn array(&self) -> mdadm::Array<'_> {
-        mdadm::Array {
-            name: &self.name,
-            uuid: &self.uuids[0],
-            layout: self.layout,
-            chunk: self.chunk,
-            size: self.size,
-            data_offset: self.data_offset,
-            bitmap: self.bitmap,
-        }
     }
 }
 

@@ -41,13 +41,13 @@ pub struct Lines {
 impl Build {
     /// The line of `/etc/fstab` that mounts the pool on `dir`. Without the pool the machine boots all the same. An array is
     /// found by the UUID of its filesystem. A linear pool is named by its mapping, because its first drive seems to have the
-    /// same filesystem. With `unit`, the mount requires the pool's systemd unit.
-    pub fn fstab(&self, dir: &str, unit: bool) -> Lines {
+    /// same filesystem. With `has_unit`, the mount requires the pool's systemd unit.
+    pub fn fstab(&self, dir: &str, has_unit: bool) -> Lines {
         let linear = self.layout == Layout::Linear;
         let source = if linear { self.path() } else { format!("UUID={}", self.uuids[1]) };
         let mut options = format!("defaults,nofail,x-systemd.device-timeout={DEVICE_TIMEOUT}s");
-        if unit {
-            options += &format!(",x-systemd.requires={}", self.unit());
+        if has_unit {
+            options += &format!(",x-systemd.requires={}", unit(&self.name));
         }
         let check = if self.filesystem.is_checked_at_boot() { 2 } else { 0 };
         let line = format!("{source} {} {} {options} 0 {check}", escaped(dir), self.filesystem.name());
@@ -69,7 +69,7 @@ impl Build {
             _ => return None,
         };
         let lines = lines.lines().map(str::to_owned).collect();
-        Some(Lines { file: format!("{UNITS}/{}", self.unit()), lines })
+        Some(Lines { file: format!("{UNITS}/{}", unit(&self.name)), lines })
     }
 
     /// The unit that starts an array although members are missing. mdadm's own units do so only for arrays whose first members
@@ -120,10 +120,6 @@ ExecStart=/sbin/dmsetup create --concise \"{concise}\"
 ExecStop=/sbin/dmsetup remove --retry {name}"
         )
     }
-
-    fn unit(&self) -> String {
-        unit(&self.name)
-    }
 }
 
 /// Whether fstab mounts something on this directory.
@@ -151,13 +147,7 @@ fn md_uuid(uuid: &str) -> String {
 
 /// A path without control characters in fstab: spaces end a field, and a backslash begins an escape.
 fn escaped(path: &str) -> String {
-    path.chars()
-        .map(|c| match c {
-            ' ' => "\\040".to_owned(),
-            '\\' => "\\134".to_owned(),
-            c => c.to_string(),
-        })
-        .collect()
+    path.replace('\\', "\\134").replace(' ', "\\040")
 }
 
 /// The comments above and below the lines of a pool.

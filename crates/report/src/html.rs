@@ -141,7 +141,8 @@ fn prose(text: &str) -> Markup {
 fn speeds(table: &Table, findings: &Findings) -> HashMap<String, f64> {
     let all = findings.estimates.iter().filter(|metric| metric.quantity == Quantity::Throughput);
     let all = all.map(|metric| (metric.estimate.text(rate), metric.estimate.value));
-    let shown: Vec<_> = all.filter(|(text, _)| table.rows.iter().flatten().any(|cell| cell == text)).collect();
+    let shown: Vec<_> =
+        all.filter(|(text, _)| table.rows.iter().flatten().any(|cell| cell == text)).collect();
     let most = shown.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     shown.into_iter().map(|(text, value)| (text, 100.0 * value / most)).collect()
 }

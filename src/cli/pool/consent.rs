@@ -74,7 +74,10 @@ pub(in crate::cli) fn consent_to(
         let area = plan.targets[at].find_again(inventory)?;
         say(output, &format!("Overwritten: only {}.", area.path.display()));
     }
-    let typed = ask(&drives, &erase, output)?;
+    let typed = match io::stdin().is_terminal() {
+        true => typed(&drives, &erase, &mut io::stdin().lock(), &mut |text| output.note(text))?,
+        false => Vec::new(),
+    };
     let erase = [erase, typed].concat();
     all_named(&drives, &erase)?;
     if is_free {
@@ -115,14 +118,7 @@ fn all_named(drives: &[&Drive], erase: &[String]) -> Result<(), Usage> {
     }
 }
 
-/// The serials that are typed for drives that were not named with `--erase`, at a terminal.
-fn ask(drives: &[&Drive], erase: &[String], output: &Output) -> anyhow::Result<Vec<String>> {
-    if !io::stdin().is_terminal() {
-        return Ok(Vec::new());
-    }
-    typed(drives, erase, &mut io::stdin().lock(), &mut |text| output.note(text))
-}
-
+/// The serials that are typed for drives that were not named with `--erase`.
 fn typed(
     drives: &[&Drive],
     erase: &[String],

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{
-    Planned, Transfer,
+    Planned, Shared, Transfer,
     phases::{Part, Phase},
 };
 
@@ -71,7 +71,7 @@ pub(super) fn seconds(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64]) -> f6
 /// Mean time of a phase whose members with even numbers are faster by `lead`, as a share, and the others slower. A stall delays
 /// the phase if it is longer than the other members need. All such delays add up; two stalls at once delay it only once.
 fn seconds_with_stalls(pool: &Planned<'_>, phase: &Phase, ends: &mut [u64], lead: f64) -> f64 {
-    let stalls = |at: usize| *pool.stalls(phase.transfer, at);
+    let stalls = |at: usize| pool.members[at].stalls[phase.transfer as usize];
     if (0..pool.members.len()).all(|at| stalls(at).per_byte == 0.0) {
         return seconds_of(pool, phase, ends, (lead, None)).0;
     }
@@ -227,7 +227,8 @@ impl Flow<'_> {
             let (alone, processor) = self.costs(at);
             Some(member.queue[0].0 as f64 / (alone - processor)).filter(|asked| asked.is_finite())
         };
-        let shared = self.pool.shared_by(self.transfer, at).map(|shared| {
+        let is_of = |shared: &&Shared| shared.transfer == self.transfer && shared.members.contains(&at);
+        let shared = self.pool.shared.iter().filter(is_of).map(|shared| {
             let those = self.on_drive().filter(|(at, _)| shared.members.contains(at));
             those.filter_map(asked).sum::<f64>() / shared.rate
         });

@@ -74,7 +74,9 @@ fn movable(target: &Target) -> Result<Target, PlanError> {
     };
     match target.drives.first().and_then(|drive| drive.unique_id()) {
         Some(_) => Ok(target),
-        None => Err(no("it is on no drive with a serial of its own, which shows where it is after a move")),
+        None => {
+            Err(no("it is on no drive with a serial of its own, so it could not be found again after a move"))
+        }
     }
 }
 

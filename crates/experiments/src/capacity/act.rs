@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     super::target_checks::fits,
     free_space::{Files, FreeSpace},
-    probe::{Keeper, Probed, Sample, Saved, Sizes, State, probe},
+    probe::{Keeper, Probed, Saved, Sizes, probe},
     saved::{self, StampedBlocks},
 };
 use crate::{

@@ -75,7 +75,7 @@ pub fn course(
     if let Some(first) = other.or(missing) {
         return Err(format!("{name}: replace {} first", build.members[first].label));
     }
-    let is_member = is_member(built, at, new, inventory);
+    let is_member = build.drives(inventory)[at].is_some_and(|found| found.name == new.name);
     let part = build.member_path(at, &new.node());
     if is_member && health.members[at] != MemberState::Unused {
         let remove = mdadm::remove(&array, &part);
@@ -111,11 +111,6 @@ pub fn course(
     }
     let back = former == Some(Former::Older { whole: true });
     Ok(Course::Prepare { begun: begun.is_some(), back, gives_up })
-}
-
-/// Whether the drive is the member with this number.
-fn is_member(built: &Built, at: usize, drive: &Drive, inventory: &Inventory) -> bool {
-    built.build.drives(inventory)[at].is_some_and(|found| found.name == drive.name)
 }
 
 /// Whether a replacement was begun that can't be completed.

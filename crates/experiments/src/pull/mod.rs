@@ -10,7 +10,6 @@ mod result;
 mod run;
 #[cfg(test)]
 mod tests;
-mod verdicts;
 
 use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool};
 pub(crate) use run::{DetachedDrive, Unplug};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ShareLoad, run};
+use super::{ShareLoad, ShareResult, run};
 use crate::{
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step, Uncounted},
@@ -142,11 +142,6 @@ impl ShareTest {
         TransferKind::ALL.into_iter().filter(move |kind| several || !kind.has_several_clients())
     }
 
-    /// Whether clients see the share as a filesystem.
-    pub fn is_mounted(&self) -> bool {
-        self.protocol == Protocol::Nfs
-    }
-
     /// Whether there is a link that can be left out. An unlimited link on this machine is only memory.
     pub fn has_link(&self) -> bool {
         self.rate.is_some() || self.client.is_some()
@@ -234,14 +229,6 @@ impl ShareTest {
         sets.fold(0, u64::saturating_add)
     }
 
-    /// The cost of one repetition; its time depends on the link and the drive.
-    pub fn repetition_cost(&self) -> Cost {
-        // Each route, and once more after each start of the server.
-        let times = 1 + self.routes().filter(|route| route.has(Part::Drive)).count() as u64;
-        let moved = self.kept().saturating_mul(times);
-        Cost { written: moved, read: moved, seconds: None }
-    }
-
     /// The name of a part.
     pub fn part(&self, part: Part) -> &'static str {
         match part {
@@ -292,7 +279,10 @@ impl Act for ShareTest {
         let routes: Vec<String> = self.routes().map(|route| self.route_name(route)).collect();
         let protocol = self.protocol.name();
         let mut parts = vec![
-            format!("{protocol} server of its own, and clients {link}: {}", kinds.join(", ")),
+            format!(
+                "an {protocol} server with a configuration of its own, and clients {link}: {}",
+                kinds.join(", ")
+            ),
             format!("each over {}", routes.join(", ")),
             count(u64::from(self.runs), "time"),
         ];
@@ -304,16 +294,20 @@ impl Act for ShareTest {
 
     fn check(&self) -> Result<(), String> {
         const MOST: u64 = 1 << 40;
-        // What a client on another machine can't use.
-        let is_local = self.rate.is_some() || self.protocol == Protocol::Nfs;
+        if self.client.is_some() && self.protocol == Protocol::Nfs {
+            let why = "a client on another machine can't mount anything: leave out --client, or name --protocol smb or sftp";
+            return Err(why.to_owned());
+        }
+        if self.protection.is_some() && self.protocol != Protocol::Smb {
+            return Err("--protection works with SMB only: leave out --protection, or --protocol".to_owned());
+        }
         let fits = (LEAST_BYTES..=MOST).contains(&self.bytes)
             && (1..=100_000).contains(&self.files)
             && (1..=MOST).contains(&self.small)
             && (1..=64).contains(&self.clients)
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
-            && !(self.client.is_some() && is_local)
-            && (self.protocol == Protocol::Smb || self.protection.is_none());
+            && !(self.client.is_some() && self.rate.is_some());
         if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
     }
 
@@ -374,8 +368,12 @@ impl Act for ShareRepetition {
         "share repetition".to_owned()
     }
 
+    /// Its time depends on the link and the drive.
     fn cost(&self) -> Cost {
-        self.test.repetition_cost()
+        // Each route, and once more after each start of the server.
+        let times = 1 + self.test.routes().filter(|route| route.has(Part::Drive)).count() as u64;
+        let moved = self.test.kept().saturating_mul(times);
+        Cost { written: moved, read: moved, seconds: None }
     }
 
     fn changes(&self) -> Changes {
@@ -402,10 +400,10 @@ impl Act for ShareRepetition {
             let (session, watcher) = (run.held.get::<run::Session>(target), &mut *run.ctx.watcher);
             let given = &run.plan.targets[target].given;
             let mut says = |text: &str| watcher.waits(&format!("{given}: {text}"));
-            let (shared, done) = match session {
-                Some(session) => session.repetition(self.run, &run.cancel, &mut says),
-                None => return Err(RunError::Act("there is no server".to_owned())),
-            };
+            let session = session.ok_or_else(|| RunError::Act("there is no server".to_owned()))?;
+            let mut shared = ShareResult::default();
+            let done = session.repetition(self.run, &mut shared, &run.cancel, &mut says);
+            let done = done.map_err(|e| run::ended(e, &run.cancel));
             let seconds = run.ctx.world.seconds() - since;
             let is_written = |load: &&ShareLoad| load.kind.puts() && load.route.has(Part::Drive);
             let written = shared.loads.iter().filter(is_written).map(|load| load.bytes).sum::<u64>();

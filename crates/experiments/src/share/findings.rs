@@ -82,17 +82,16 @@ impl Case<'_> {
 
     fn limit_words(&self, kind: TransferKind, limit: &Limit) -> String {
         match limit {
-            Limit::Part(gain) => {
-                let warning = match gain.part {
+            Limit::Part(part, gain) => {
+                let warning = match part {
                     Part::Sync => "; a power cut then loses files that clients believe to be stored",
                     _ => "",
                 };
-                let part = capital(self.whole_part(gain.part));
-                let speed =
-                    self.speed(kind, Route::Without(gain.part)).map_or("-".to_owned(), |e| rate(e.value));
-                let (times, least) = (factor(gain.estimate.value), factor(gain.estimate.low));
+                let name = capital(self.whole_part(*part));
+                let speed = self.speed(kind, Route::Without(*part)).map_or("-".to_owned(), |e| rate(e.value));
+                let (times, least) = (factor(gain.value), factor(gain.low));
                 format!(
-                    "{part} limits: {speed} without it, {times} times as much (at least {least}){warning}"
+                    "{name} limits: {speed} without it, {times} times as much (at least {least}){warning}"
                 )
             }
             Limit::Several => "No single part limits".to_owned(),

@@ -15,17 +15,10 @@ const APART: f64 = 1.2;
 /// Speed of each repetition, in bytes per second.
 pub type Runs = BTreeMap<u32, f64>;
 
-/// Speed without a part as a multiple of the speed over the whole route.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Gain {
-    pub part: Part,
-    pub estimate: Estimate,
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub enum Limit {
-    /// Leaving out this part gains more than leaving out any other, by the intervals.
-    Part(Gain),
+    /// Leaving out this part gains more than leaving out any other, by the intervals: the speed is this multiple of that over the whole route.
+    Part(Part, Estimate),
     /// Leaving out each of several parts gains about as much, or only leaving out all of them gains.
     Several,
     /// Leaving out all parts gains less than 5 %: the protocol, programs or processors limit.
@@ -46,24 +39,22 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
     let intervals = (2 * without.len()).max(1);
     let is_sure = |e: &Estimate| e.low >= ALIKE;
     let may_be = |e: &Estimate| e.high >= ALIKE;
-    let of =
-        |(part, runs): &(Part, Runs)| Some(Gain { part: *part, estimate: times(runs, whole, intervals)? });
-    let Some(gains) = without.iter().map(of).collect::<Option<Vec<Gain>>>() else {
+    let gain = |(part, runs): &(Part, Runs)| Some((*part, times(runs, whole, intervals)?));
+    let Some(mut gains) = without.iter().map(gain).collect::<Option<Vec<_>>>() else {
         return Limit::Open;
     };
     // The cost of the export's sync is part of the drive's: sync is named if its gain is sure and most of the drive's.
-    let gain = |part: Part| gains.iter().find(|gain| gain.part == part).map(|gain| &gain.estimate);
+    let gain = |part: Part| gains.iter().find(|gain| gain.0 == part).map(|gain| &gain.1);
     let said_by_other = gain(Part::Sync).zip(gain(Part::Drive)).map(|(sync, drive)| {
         let is_most = is_sure(sync) && 2.0 * sync.value.ln() >= drive.value.ln();
         if is_most { Part::Drive } else { Part::Sync }
     });
-    let gains: Vec<Gain> = gains.into_iter().filter(|gain| said_by_other != Some(gain.part)).collect();
-    let sure = |gain: &&Gain| is_sure(&gain.estimate);
-    let largest = |a: &&Gain, b: &&Gain| a.estimate.value.total_cmp(&b.estimate.value);
-    let Some(first) = gains.iter().filter(sure).max_by(largest) else {
+    gains.retain(|(part, _)| said_by_other != Some(*part));
+    let sure = gains.iter().filter(|(_, gain)| is_sure(gain));
+    let Some((first, most)) = sure.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)) else {
         let all = without_all.and_then(|all| times(all, whole, intervals));
         return match all {
-            _ if gains.is_empty() || gains.iter().any(|gain| may_be(&gain.estimate)) => Limit::Open,
+            _ if gains.is_empty() || gains.iter().any(|(_, gain)| may_be(gain)) => Limit::Open,
             None if without_all.is_none() => Limit::Rest,
             Some(all) if is_sure(&all) => Limit::Several,
             Some(all) if !may_be(&all) => Limit::Rest,
@@ -71,16 +62,15 @@ pub fn limit(whole: &Runs, without: &[(Part, Runs)], without_all: Option<&Runs>)
         };
     };
     let speeds = |part: Part| without.iter().find(|(other, _)| *other == part).map(|(_, runs)| runs);
-    let first_beside = |gain: &Gain| times(speeds(first.part)?, speeds(gain.part)?, intervals);
-    let is_near =
-        |gain: &&Gain| gain.part != first.part && !first_beside(gain).is_some_and(|times| is_sure(&times));
-    let is_alike = |gain: &Gain| first_beside(gain).is_some_and(|times| times.high <= APART);
-    let near: Vec<&Gain> = gains.iter().filter(is_near).collect();
-    match &near[..] {
-        [] => Limit::Part(first.clone()),
-        // A gain that is not sure may be the larger one, or a much smaller one.
-        near if near.iter().all(|gain| is_sure(&gain.estimate) && is_alike(gain)) => Limit::Several,
-        _ => Limit::Open,
+    let first_beside = |part: Part| times(speeds(*first)?, speeds(part)?, intervals);
+    let is_near = |part: Part| part != *first && !first_beside(part).is_some_and(|times| is_sure(&times));
+    let is_alike = |part: Part| first_beside(part).is_some_and(|times| times.high <= APART);
+    let near: Vec<_> = gains.iter().filter(|(part, _)| is_near(*part)).collect();
+    // A gain that is not sure may be the larger one, or a much smaller one.
+    match near.iter().all(|(part, gain)| is_sure(gain) && is_alike(*part)) {
+        true if near.is_empty() => Limit::Part(*first, most.clone()),
+        true => Limit::Several,
+        false => Limit::Open,
     }
 }
 
@@ -103,7 +93,7 @@ mod tests {
 
     fn part(limit: &Limit) -> Option<Part> {
         match limit {
-            Limit::Part(gain) => Some(gain.part),
+            Limit::Part(part, _) => Some(*part),
             _ => None,
         }
     }

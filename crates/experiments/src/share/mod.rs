@@ -4,7 +4,6 @@ mod act;
 mod findings;
 mod limit;
 mod many_clients;
-mod network;
 mod options;
 mod plan;
 mod result;
@@ -12,7 +11,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use network::learn_networks;
+pub use result::learn_networks;
 
 use act::{LEAST_BYTES, Part, Protection, Protocol, Route, ShareRepetition, ShareTest, TransferKind};
 use many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR};

@@ -5,8 +5,8 @@ use super::{
     options,
 };
 use crate::{
-    plan::{Plan, Steps},
-    share::{ManyClients, Protocol, ShareRepetition, ShareTest},
+    plan::{Act, Plan, Steps},
+    share::{ManyClients, ShareRepetition, ShareTest},
     target::{Kind, Target},
     units::{KIB, RemoteDir},
 };
@@ -16,7 +16,6 @@ const SMALL: u64 = 16 * KIB;
 
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let mut steps = Steps::default();
-    let protocol = ask.values.get(&options::PROTOCOL);
     let client = match ask.values.typed(&options::CLIENT).as_deref() {
         Some(clients) if ask.targets.is_empty() => return many_clients(ask, clients),
         Some([client]) => Some(client.clone()),
@@ -26,30 +25,22 @@ pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
             return Err(PlanError::Options(why.to_owned()));
         }
     };
-    let protection = ask.values.get(&options::PROTECTION);
-    if protection.is_some() && protocol != Protocol::Smb {
-        let why = "--protection works with SMB only: leave out --protection, or --protocol";
-        return Err(PlanError::Options(why.to_owned()));
-    }
-    if client.is_some() && protocol == Protocol::Nfs {
-        let why = "a client on another machine can't mount anything: leave out --client, or name --protocol smb or sftp";
-        return Err(PlanError::Options(why.to_owned()));
-    }
     for (at, target) in ask.targets.iter().enumerate() {
         if target.kind != Kind::Directory {
             return Err(PlanError::NoDirectory { path: target.path.clone() });
         }
         let test = ShareTest {
             rate: ask.values.typed(&options::RATE),
-            protocol,
+            protocol: ask.values.get(&options::PROTOCOL),
             client: client.clone(),
-            protection,
+            protection: ask.values.get(&options::PROTECTION),
             bytes: ask.values.get(&options::SIZE),
             files: ask.values.get(&options::FILES),
             small: SMALL,
             clients: ask.values.get(&options::CLIENTS),
             runs: ask.values.get(&options::TIMES),
         };
+        test.check().map_err(PlanError::Options)?;
         fits(target, test.on_disk())?;
         steps.add(&[at], test.clone());
         for run in 1..=test.runs {

@@ -1,6 +1,6 @@
 //! Findings of share from records.
 
-use super::{SHARE, network::network_port};
+use super::{SHARE, result::network_port};
 use crate::{
     PlanError, Request, Values,
     conditions::Core,

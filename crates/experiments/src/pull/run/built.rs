@@ -28,7 +28,6 @@ use crate::{
 const PARTS: u64 = 3;
 
 pub struct PoolOfRun {
-    act: Pull,
     pool: BuiltPool,
     built: Built,
     /// Where it is mounted.
@@ -49,48 +48,43 @@ impl PoolOfRun {
         build: Option<&BuildPool>,
         (on, erase, store): (&Target, &[String], &Path),
     ) -> Result<(Self, PulledDrive), BuildError> {
-        let name = build.map(|build| build.name.as_str()).unwrap_or_default();
+        let (name, tools) = (build.map(|build| build.name.as_str()).unwrap_or_default(), System::default());
         let built = PoolLog::open(store, name).map_err(BuildError::NoLog)?.1;
-        let failed = |e: io::Error| BuildError::Array(format!("files can't be used on the pool: {e}"));
-        let ledger = Ledger::begin(&on.path, pool.tree.seed).map_err(failed)?;
-        let this = Self {
-            act: act.clone(),
-            pool: pool.clone(),
-            dir: on.path.clone(),
-            store: store.to_owned(),
-            erase: erase.to_vec(),
-            tools: System::default(),
-            files: Arc::new(TreeFiles::new(&on.path, pool.tree)),
-            ledger: Arc::new(Mutex::new(ledger)),
-            built,
-        };
-        let pulled = this.pulled()?;
-        Ok((this, pulled))
-    }
-
-    /// The drive to pull, by its place and its identity: an edited record may name another drive of the machine.
-    fn pulled(&self) -> Result<PulledDrive, BuildError> {
-        let (inventory, build) = (Inventory::read(&Sysroot::live()), &self.built.build);
-        let (member, identity) = (self.pool.member as usize, &self.act.drive);
-        let drives = build.drives(&inventory);
-        let found = drives.get(member).copied().flatten();
-        let drive = found.filter(|drive| drive.identity() == *identity).ok_or_else(|| {
-            let (number, name) = (member + 1, &build.name);
+        let (root, build, at) = (Sysroot::live(), &built.build, pool.member as usize);
+        let inventory = Inventory::read(&root);
+        // By its place and its identity: an edited record may name another drive of the machine.
+        let found = build.drives(&inventory).get(at).copied().flatten();
+        let found = found.filter(|drive| drive.identity() == act.drive);
+        let drive = found.ok_or_else(|| {
+            let (identity, number) = (&act.drive, at + 1);
             BuildError::Drives(format!(
                 "the drive {identity} is not here, or is not drive {number} of {name}"
             ))
         })?;
-        let device = build.device(&Sysroot::live(), &inventory).filter(|_| build.layout.is_redundant());
+        let device = build.device(&root, &inventory).filter(|_| build.layout.is_redundant());
         let layer =
             inventory.layers.iter().find(|layer| Some(&layer.name) == device.as_ref().map(|d| &d.name));
-        let name = build.member_path(member, &drive.name);
-        let array = layer.map(|layer| Array::read(layer, (drive, &name), &inventory, &self.tools));
-        Ok(PulledDrive {
-            unplug: Unplug::find(&inventory, drive, self.act.by)?,
+        let member = build.member_path(at, &drive.name);
+        let array = layer.map(|layer| Array::read(layer, (drive, &member), &inventory, &tools));
+        let pulled = PulledDrive {
+            unplug: Unplug::find(&inventory, drive, act.by)?,
             drive: drive.clone(),
             array: array.transpose()?,
-            consent: self.erase.clone(),
-        })
+            consent: erase.to_vec(),
+        };
+        let failed = |e: io::Error| BuildError::Array(format!("files can't be used on the pool: {e}"));
+        let ledger = Ledger::begin(&on.path, pool.tree.seed).map_err(failed)?;
+        let this = Self {
+            pool: pool.clone(),
+            dir: on.path.clone(),
+            store: store.to_owned(),
+            erase: erase.to_vec(),
+            tools,
+            files: Arc::new(TreeFiles::new(&on.path, pool.tree)),
+            ledger: Arc::new(Mutex::new(ledger)),
+            built,
+        };
+        Ok((this, pulled))
     }
 
     fn log(&self) -> Result<PoolLog, BuildError> {
@@ -99,10 +93,6 @@ impl PoolOfRun {
 }
 
 impl PoolUnderTest for PoolOfRun {
-    fn is_in_use(&self) -> bool {
-        false
-    }
-
     fn start_load(&self) -> io::Result<Load> {
         let (dir, ledger) = (self.dir.clone(), Arc::clone(&self.ledger));
         let writes = Writes { dir, ledger, most: self.most_written(), log: None };

@@ -87,20 +87,8 @@ impl Session {
         Ok((session, shared))
     }
 
-    /// Times all transfers over all routes: the result so far, and the error that ended it early. `says` receives the
-    /// current step.
+    /// Times all transfers over all routes, and adds them to the result. `says` receives the current step.
     pub fn repetition(
-        &mut self,
-        run: u32,
-        cancel: &Cancel,
-        says: &mut dyn FnMut(&str),
-    ) -> (ShareResult, Result<(), RunError>) {
-        let mut shared = ShareResult::default();
-        let done = self.measure(run, &mut shared, cancel, says).map_err(|e| ended(e, cancel));
-        (shared, done)
-    }
-
-    fn measure(
         &mut self,
         run: u32,
         shared: &mut ShareResult,
@@ -149,7 +137,7 @@ impl Held for Session {
 }
 
 /// The reason of an end: an error after Ctrl-C is the interruption, unless data was wrong.
-fn ended(e: RunError, cancel: &Cancel) -> RunError {
+pub(super) fn ended(e: RunError, cancel: &Cancel) -> RunError {
     match e {
         e if !cancel.is_set() || matches!(e, RunError::WrongData(_)) => e,
         _ if cancel.is_asked() => RunError::Interrupted,

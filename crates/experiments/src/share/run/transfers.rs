@@ -57,7 +57,7 @@ impl Setup {
         if let Some(remote) = self.remote(route).filter(|_| !kind.puts()) {
             remote.clear(GOT, &self.tools, &stop)?;
         }
-        let mounts = self.act.is_mounted() && !is_alone;
+        let mounts = self.programs.is_none() && !is_alone;
         let mounted = mounts.then(|| self.mount(route)).transpose()?;
         let root = Sysroot::live();
         let (watch, since) = (ProcessorWatch::begin(&root), Instant::now());
