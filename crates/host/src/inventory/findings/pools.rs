@@ -81,7 +81,6 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let says = format!("{what} is degraded: {lacks}. {}", survives(pool));
             let back = take_back(inventory, layer, &node);
             let fill = fill(layer, pool, &members_in(MemberState::Spare));
-            // A journal of drivebench that is not undone takes precedence over any other drive.
             let killed = (is_md(pool) && back.is_none()).then(|| {
                 "If a drivebench run that took a drive away was killed: sudo drivebench cleanup.".to_owned()
             });
