@@ -21,7 +21,7 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
     };
     // The archive contains serials.
     let file = AtomicFile::create(&args.file, PRIVATE).map_err(failed)?;
-    let mut archive = archive(args.anonymise).map_err(failed)?;
+    let mut archive = archive(args.anonymise);
     if args.anonymise {
         archive = archive.anonymise(&stored::store(store)?.pseudonym_key()?);
     }
@@ -43,7 +43,7 @@ pub(super) fn capture(args: &Capture, store: &Option<PathBuf>, output: &Output) 
     Ok(ExitCode::SUCCESS)
 }
 
-fn archive(anonymise: bool) -> io::Result<Archive> {
+fn archive(anonymise: bool) -> Archive {
     let root = Sysroot::live().recording();
     let inventory = Inventory::read(&root);
     let mut archive = Archive::from_recording(&root);
@@ -59,5 +59,5 @@ fn archive(anonymise: bool) -> io::Result<Archive> {
         "anonymised": anonymise,
     });
     archive.add_file("/drivebench/about.json", about.to_string() + "\n");
-    Ok(archive)
+    archive
 }

@@ -63,14 +63,10 @@ fn below(top: &Path) -> Result<Vec<PathBuf>, ImportError> {
 fn one(path: &Path, options: &ImportOptions) -> Result<Imported, ImportError> {
     let unreadable = |source| ImportError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
-    let bytes = file.metadata().map_err(unreadable)?.len();
     let mut content = Vec::new();
-    if bytes <= MAX_FILE {
-        file.take(MAX_FILE + 1).read_to_end(&mut content).map_err(unreadable)?;
-    }
-    let bytes = bytes.max(content.len() as u64);
-    if bytes > MAX_FILE {
-        return Err(ImportError::TooLarge { path: path.to_owned(), bytes });
+    file.take(MAX_FILE + 1).read_to_end(&mut content).map_err(unreadable)?;
+    if content.len() as u64 > MAX_FILE {
+        return Err(ImportError::TooLarge { path: path.to_owned() });
     }
     let imported =
         read(&content, options).map_err(|why| ImportError::Content { path: path.to_owned(), why })?;

@@ -43,8 +43,8 @@ pub enum ImportError {
     NoFile { path: PathBuf },
     #[error("{path} has more than {most} files: use a directory that contains only results")]
     TooMany { path: PathBuf, most: usize },
-    #[error("{path} is {}, larger than the limit of {}", size(*bytes), size(MAX_FILE))]
-    TooLarge { path: PathBuf, bytes: u64 },
+    #[error("{path} is larger than the limit of {}", size(MAX_FILE))]
+    TooLarge { path: PathBuf },
     #[error("{path}: {why}")]
     Content { path: PathBuf, why: ContentError },
 }

@@ -51,16 +51,22 @@ fn faster(context: &Context<'_>, flows: &[Flow<'_>], link: Option<&NetworkLink<'
         return Answer::new(Topic::Money, Sure::Unknown, says).because(why).rests_on(runs);
     }
     // Without a network nothing is known that asks for more.
-    let may = if link.is_some() { "would" } else { "may" };
-    let sentence = |j: &Judged<'_>| {
-        let (verb, carries) = (j.flow.verb(), format!("{} carries {}", j.what, rate(j.most)));
-        if !j.gains {
-            return format!("A faster drive would not help {verb}s: {carries}.");
+    let may = if link.is_some() { "would help" } else { "may help" };
+    let mut said: Vec<(&str, String, String)> = Vec::new();
+    for j in &judged {
+        let (helps, gain) = match j.gains {
+            true => (may, format!(", up to {} as fast", times(j.most / j.flow.speed()))),
+            false => ("would not help", String::new()),
+        };
+        let limit = format!("{gain}: {} carries {}.", j.what, rate(j.most));
+        match said.iter_mut().find(|(other, _, same)| *other == helps && *same == limit) {
+            Some((_, loads, _)) => *loads += &format!(" and {}s", j.flow.verb()),
+            None => said.push((helps, format!("{}s", j.flow.verb()), limit)),
         }
-        let gain = times(j.most / j.flow.speed());
-        format!("A faster drive {may} help {verb}s, up to {gain} as fast: {carries}.")
-    };
-    let says: Vec<String> = judged.iter().map(sentence).collect();
+    }
+    let sentence =
+        |(helps, loads, limit): &(&str, String, String)| format!("A faster drive {helps} {loads}{limit}");
+    let says: Vec<String> = said.iter().map(sentence).collect();
     // A gain is a prediction.
     let sure = if judged.iter().any(|j| j.gains) { Sure::Inferred } else { sure(context, flows) };
     Answer::new(Topic::Money, sure, says.join(" "))

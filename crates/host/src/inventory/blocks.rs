@@ -84,22 +84,14 @@ fn block_size(root: &Sysroot, dir: &str, kind: &str) -> u32 {
 
 fn read_queue(root: &Sysroot, dir: &str) -> Queue {
     let number = |file: &str| root.number::<u64>(&format!("{dir}/queue/{file}"));
-    let word = |file: &str| root.word(&format!("{dir}/queue/{file}"));
     Queue {
         max_request: number("max_sectors_kb").and_then(|kib| kib.checked_mul(1024)),
         requests: root.number(&format!("{dir}/queue/nr_requests")),
         writes: root.number(&format!("{dir}/queue/iosched/async_depth")),
         depth: root.number(&format!("{dir}/device/queue_depth")),
-        scheduler: word("scheduler").map(|text| active_scheduler(&text)),
-        write_cache: word("write_cache"),
+        write_cache: root.word(&format!("{dir}/queue/write_cache")),
         throttle_us: number("wbt_lat_usec"),
     }
-}
-
-/// The name in brackets in `none [mq-deadline] kyber`, or the only one.
-fn active_scheduler(text: &str) -> String {
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    chosen.map_or(text, |(chosen, _)| chosen).to_owned()
 }
 
 /// Partitions in the order of their start; their holders are added to `holders`.
@@ -385,13 +377,5 @@ mod tests {
         tree.file("sys/block/sda/queue/physical_block_size", "4096\n");
         let drive = &tree.inventory().drives[0];
         assert_eq!((drive.logical_block, drive.physical_block), (512, 4096));
-    }
-
-    #[test]
-    fn the_scheduler_in_brackets_is_active() {
-        assert_eq!(
-            ["none [mq-deadline] kyber", "none", "[x"].map(active_scheduler),
-            ["mq-deadline", "none", "[x"].map(String::from)
-        );
     }
 }

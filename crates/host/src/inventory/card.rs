@@ -47,7 +47,7 @@ pub(super) fn read(root: &Sysroot, device: &str) -> Card {
     Card {
         maker: number.and_then(named),
         made: word("date").and_then(|date| month(&date)),
-        classes: word("ssr").and_then(|text| classes(&hex(&text)?)),
+        classes: word("ssr").and_then(|text| classes(&text)),
     }
 }
 
@@ -60,11 +60,6 @@ pub(super) fn health(root: &Sysroot, device: &str) -> Option<Health> {
     reported.then(|| Health { source: Some("sysfs".to_owned()), passed, wear, spare, ..Health::default() })
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-    (digits.len() % 2 == 0).then(|| digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
-}
-
 /// `10/2019` as the kernel writes it.
 fn month(date: &str) -> Option<String> {
     let (month, year) = date.split_once('/')?;
@@ -73,16 +68,17 @@ fn month(date: &str) -> Option<String> {
 }
 
 /// The classes in the SD status register, see the SD physical layer specification, 4.10.2.
-fn classes(ssr: &[u8]) -> Option<String> {
-    let class = match ssr.get(8)? {
-        &n @ 1..=3 => Some(format!("C{}", n * 2)),
+fn classes(ssr: &str) -> Option<String> {
+    let byte = |at: usize| u8::from_str_radix(ssr.get(2 * at..2 * at + 2)?, 16).ok();
+    let class = match byte(8)? {
+        n @ 1..=3 => Some(format!("C{}", n * 2)),
         4 => Some("C10".to_owned()),
         _ => None,
     };
     let some = |letter: char, n: u8| (n > 0).then(|| format!("{letter}{n}"));
-    let grade = some('U', ssr.get(14)? >> 4);
-    let video = some('V', *ssr.get(15)?);
-    let apps = some('A', ssr.get(21)? & 0x0f);
+    let grade = some('U', byte(14)? >> 4);
+    let video = some('V', byte(15)?);
+    let apps = some('A', byte(21)? & 0x0f);
     let all: Vec<String> = [class, grade, video, apps].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join(" "))
 }
@@ -111,16 +107,16 @@ mod tests {
     fn reads_the_month() {
         assert_eq!(month("10/2019").as_deref(), Some("2019-10"));
         assert_eq!((month("13/2019"), month("1/"), month("x/y")), (None, None, None));
-        assert_eq!((hex("0g"), hex("123")), (None, None));
     }
 
     #[test]
     fn reads_the_classes() {
+        let text = |ssr: &[u8]| ssr.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let mut ssr = [0; 64];
-        assert_eq!(classes(&ssr), None);
+        assert_eq!(classes(&text(&ssr)), None);
         (ssr[8], ssr[14], ssr[15], ssr[21]) = (4, 0x39, 30, 0x02);
-        assert_eq!(classes(&ssr).as_deref(), Some("C10 U3 V30 A2"));
-        assert_eq!(classes(&ssr[..20]), None);
+        assert_eq!(classes(&text(&ssr)).as_deref(), Some("C10 U3 V30 A2"));
+        assert_eq!((classes(&text(&ssr[..20])), classes("0g")), (None, None));
     }
 
     #[test]

@@ -94,8 +94,6 @@ pub struct Queue {
     pub writes: Option<u32>,
     /// Requests the drive accepts at once.
     pub depth: Option<u32>,
-    /// Active scheduler: `mq-deadline`, `none`.
-    pub scheduler: Option<String>,
     /// `write back` if writes may stay in the drive's cache, else `write through`.
     pub write_cache: Option<String>,
     /// The latency that the kernel's throttling of writes (`wbt_lat_usec`) aims at, µs; 0 where it is off.

@@ -25,6 +25,7 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
         members.filter(|(_, actual)| **actual == state).map(|(member, _)| format!("/dev/{member}")).collect()
     };
     let failed = members_in(MemberState::Failed);
+    let complete = pool.members.saturating_sub(pool.degraded);
     let (code, says, advice) = match pool.state {
         _ if pool.kind == "zfs" => {
             let (code, condition) = match pool.state {
@@ -73,6 +74,12 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
                 .to_owned();
             (Code::Degraded, says, advice)
         }
+        PoolState::Active if pool.kind == "raid1" && complete > 1 && pool.missing > complete => {
+            let says = format!("{what} has {complete} of {} copies. {}", pool.members, survives(pool));
+            let advice =
+                "Nothing is wrong if it was made so, such as for the system of a NAS over all of its bays.";
+            (Code::Degraded, says, advice.to_owned())
+        }
         _ if pool.missing > 0 || is_frozen(pool) && pool.degraded > 0 => {
             let lacks = match pool.missing {
                 0 => "a drive is not filled".to_owned(),
@@ -81,7 +88,6 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let says = format!("{what} is degraded: {lacks}. {}", survives(pool));
             let back = take_back(inventory, layer, &node);
             let fill = fill(layer, pool, &members_in(MemberState::Spare));
-            // A journal of drivebench that is not undone takes precedence over any other drive.
             let killed = (is_md(pool) && back.is_none()).then(|| {
                 "If a drivebench run that took a drive away was killed: sudo drivebench cleanup.".to_owned()
             });
