@@ -1,6 +1,5 @@
 //! Findings as text, Markdown, HTML, SVG and JSON, estimates as rows. Independent of experiments.
 
-#[cfg(test)]
 use drivebench_analyse as analyse;
 use drivebench_findings as findings;
 use drivebench_units as units;
