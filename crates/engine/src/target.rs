@@ -16,7 +16,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::units::{Caching, size};
+use crate::units::{Caching, Content, size};
 
 use super::{
     EngineError, Job,
@@ -51,6 +51,17 @@ impl FileTarget {
     pub(super) fn prepare(&self, job: &Job) -> Result<(), EngineError> {
         job.load.check()?;
         let refuse = |why: String| Err(EngineError::Job(why));
+        let end = job.extent.offset.checked_add(job.extent.length);
+        if end.is_none_or(|end| end > i64::MAX as u64) {
+            return refuse(format!("an extent beyond the end of any file was given for {}", self.name));
+        }
+        if job.extent.length < job.load.block {
+            let (extent, block) = (size(job.extent.length), size(job.load.block));
+            return refuse(format!("an extent of {extent} on {} holds no block of {block}", self.name));
+        }
+        if job.load.verify && job.load.content == Content::Zeros && job.load.writes() {
+            return refuse("verify needs random content: blocks of zeros have no stamps".to_owned());
+        }
         let flags = fcntl_getfl(&self.file).map_err(|e| self.error("reading the flags of", e))?;
         if job.load.writes() && flags & OFlags::RWMODE == OFlags::RDONLY {
             return refuse(format!("{} is open for reading only", self.name));
@@ -116,13 +127,23 @@ impl FileTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::job;
+    use crate::{testing::job, units::Extent};
 
     #[test]
     fn refuses_jobs_that_do_not_fit() {
         let file = tempfile::tempfile_in("/var/tmp").expect("a file");
         let target = FileTarget::new(Arc::new(file), "scratch");
         let says = |job: &Job| target.prepare(job).expect_err("refused").to_string();
+
+        let mut small = job(4096, 4096);
+        small.extent.length = 4095;
+        assert_eq!(says(&small), "an extent of 4 KiB on scratch holds no block of 4 KiB");
+        let mut far = job(4096, 4096);
+        far.extent = Extent { offset: u64::MAX - 4096, length: 8192 };
+        assert!(says(&far).contains("beyond the end"));
+        let mut zeros = job(4096, 4096);
+        (zeros.load.verify, zeros.load.content) = (true, Content::Zeros);
+        assert!(says(&zeros).contains("stamps"));
 
         let mut odd = job(1000, 4000);
         odd.load.caching = Caching::Direct;

@@ -292,14 +292,24 @@ pub(super) fn run(
     Ok(session.lanes.iter().map(|lane| lane.outcome()).collect())
 }
 
-/// Checks the jobs against their targets, which are direct in all jobs or in none, probes these with I/O, and returns the jobs' files; `None` if cancelled. A
+/// Checks the jobs against their targets, probes these with I/O, and returns the jobs' files; `None` if cancelled. A
 /// probe may hang, so it runs on a thread that is then abandoned.
 pub(super) fn prepare(
     jobs: &[Job],
     targets: &[FileTarget],
     cancel: &Cancel,
 ) -> Result<Option<Vec<Arc<File>>>, EngineError> {
-    let pairs: Vec<_> = jobs.iter().map(|job| (targets[job.target].clone(), job.clone())).collect();
+    let direct = |job: &Job| job.load.caching == Caching::Direct;
+    let mut pairs = Vec::new();
+    for job in jobs {
+        let target = targets
+            .get(job.target)
+            .ok_or_else(|| EngineError::Job(format!("there is no target {}", job.target)))?;
+        if jobs.iter().any(|other| other.target == job.target && direct(other) != direct(job)) {
+            return Err(EngineError::Job(format!("{} can't be direct and buffered at once", target.name)));
+        }
+        pairs.push((target.clone(), job.clone()));
+    }
     let (done, wait) = sync_channel(1);
     let probe = |(target, job): (FileTarget, Job)| target.prepare(&job).map(|()| target.file);
     let probing = thread::Builder::new().spawn(move || done.send(pairs.into_iter().map(probe).collect()));
