@@ -74,6 +74,12 @@ fn a_run_prints_tables_and_verdicts_and_its_record_shows_the_same() {
     assert!(list.contains(&name) && list.lines().all(|l| l.chars().count() <= 80), "{list}");
     assert!(list.contains("SEQ4K ") && list.contains(" MB/s"), "{list}");
     assert_eq!(cli.run(["results"]).out, list, "the index has the same");
+    let bare = cli.run([&*name]);
+    assert!(
+        bare.code == 2 && bare.err.contains(&format!("did you mean `drivebench show {name}`?")),
+        "{}",
+        bare.err
+    );
     assert_eq!(cli.run(["results", "rm", &name]).code, 0);
     assert_eq!(cli.run(["show", &name]).code, 2);
 }
