@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     super::common::Series,
-    limit::{Limit, Runs, limit},
-    many_clients::{Busy, ClientLoad, ClientResult, ManyClients},
+    limit::{ALIKE, Limit, Runs, limit, times},
+    many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -258,6 +258,9 @@ struct Client<'a> {
     result: &'a ClientResult,
 }
 
+/// The fastest and the slowest client, and how many times as fast the one is.
+type Fairness<'a> = (&'a str, &'a str, Estimate);
+
 fn typical(runs: &Runs) -> Option<Estimate> {
     repeat::typical(&runs.values().copied().collect::<Vec<_>>())
 }
@@ -290,6 +293,17 @@ impl All<'_> {
         rounds.into_iter().map(|(round, (bytes, seconds))| (round, bytes as f64 / seconds)).collect()
     }
 
+    fn fairness(&self, writes: bool) -> Option<Fairness<'_>> {
+        let speeds = |client: &Client<'_>| client.speeds(writes);
+        let each = self.clients.iter().filter_map(|client| Some((client, typical(&speeds(client))?.value)));
+        let mut each: Vec<_> = each.collect();
+        each.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let [(slowest, _), .., (fastest, _)] = each[..] else { return None };
+        // The two were chosen among all pairs.
+        let ratio = times(&speeds(fastest), &speeds(slowest), each.len() * (each.len() - 1) / 2)?;
+        Some((fastest.name, slowest.name, ratio))
+    }
+
     /// The parts that were full.
     fn full(&self, writes: bool) -> Vec<String> {
         let own = |client: &Client<'_>| full(client.loads(writes).map(|load| &load.client), client.name);
@@ -310,11 +324,28 @@ impl All<'_> {
         let failed: Vec<&str> = failed.map(|client| client.name).collect();
         let sum = typical(&self.sum(writes)).map(|sum| format!("{} in sum", sum.text(rate)));
         let sum = sum.unwrap_or_else(|| format!("no sum, because {} failed", listed(&failed)));
+        let fairness = match self.fairness(writes) {
+            None => String::new(),
+            Some((fastest, slowest, ratio)) if ratio.low >= ALIKE => {
+                let ratio = ratio.with_ends(|times| format!("{times:.2}"));
+                format!(" {fastest} is {ratio} times as fast as {slowest}.")
+            }
+            Some((.., ratio)) if ratio.high <= ALIKE => " No client is slower.".to_owned(),
+            Some(_) => " Whether a client is slower is not clear: use more --runs.".to_owned(),
+        };
+        let mut loads = self.loads(writes);
+        let why = match () {
+            () if loads.clone().any(|load| !load.client.contains_key(PROCESSOR)) => {
+                "use a larger --size to see processors"
+            }
+            () if loads.any(|load| !load.server.is_empty()) => "nothing was full",
+            () => "no client was full, and the server was not watched",
+        };
         let limit = match &self.full(writes)[..] {
-            [] => "What limits is undecided: nothing that was watched was full".to_owned(),
+            [] => format!("What limits is undecided: {why}"),
             full => format!("Full meanwhile: {}", listed(full)),
         };
-        Some(format!("{}: {sum}. {limit}.", self.name(writes)))
+        Some(format!("{}: {sum}.{fairness} {limit}.", self.name(writes)))
     }
 
     fn table(&self) -> Table {
@@ -339,11 +370,18 @@ impl All<'_> {
             cold: !writes,
             ..LoadKey::default()
         };
+        let metric = |target: &str, quantity, estimate, scope| {
+            Metric::new(target, quantity, estimate).of(&load).at(scope)
+        };
         let each = self.clients.iter().map(|client| (client.name, client.speeds(writes), Scope::Together));
         let speeds = each.chain([("all", self.sum(writes), Scope::Sum)]).filter_map(|(name, runs, scope)| {
-            Some(Metric::new(name, Quantity::Throughput, typical(&runs)?).of(&load).at(scope))
+            Some(metric(name, Quantity::Throughput, typical(&runs)?, scope))
         });
-        speeds.collect()
+        let fairness = self.fairness(writes).map(|(fastest, slowest, ratio)| {
+            let ratio_of = Quantity::Ratio(Box::new(Quantity::Throughput));
+            metric(&format!("{fastest} beside {slowest}"), ratio_of, ratio, Scope::Together)
+        });
+        speeds.chain(fairness).collect()
     }
 }
 

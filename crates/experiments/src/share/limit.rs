@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Ratio below which a gain does not count, and two gains are not distinguished.
-const ALIKE: f64 = 1.05;
+pub const ALIKE: f64 = 1.05;
 /// Ratio above which two gains are not called alike.
 const APART: f64 = 1.2;
 
@@ -28,7 +28,7 @@ pub enum Limit {
 }
 
 /// `a` as a multiple of `b`, paired by repetition, with an interval for so many simultaneous comparisons (Bonferroni).
-fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
+pub fn times(a: &Runs, b: &Runs, intervals: usize) -> Option<Estimate> {
     let each: Vec<f64> = a.iter().filter_map(|(run, speed)| Some(speed / b.get(run)?)).collect();
     repeat::typical_of(intervals, &each)
 }
