@@ -460,7 +460,9 @@ mod tests {
         let hidden = serde_json::to_string(&replaced).expect("JSON");
         assert!(text.contains("attic-server") && !hidden.to_lowercase().contains("attic-server"));
         assert!(
-            text.contains("\"4096000\"") && !hidden.contains("\"4096000\"") && !hidden.contains("\"host_name\":\"")
+            text.contains("\"4096000\"")
+                && !hidden.contains("\"4096000\"")
+                && !hidden.contains("\"host_name\":\"")
         );
         let windows = |events: &[Event]| {
             events.iter().filter(|event| matches!(event, Event::Window { .. })).cloned().collect::<Vec<_>>()

@@ -654,10 +654,7 @@ fn a_report_is_a_new_directory_or_nothing() {
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
     // Each figure once for wide pages and once for narrow ones.
     let figures = page.matches("<svg").count() - page.matches("<svg class=\"bar\"").count();
-    assert!(
-        figures == 6 && !page.contains("<script") && !page.contains("src="),
-        "{page}"
-    );
+    assert!(figures == 6 && !page.contains("<script") && !page.contains("src="), "{page}");
     let refused = report(&[&name]);
     assert!(refused.code == 2 && refused.err.contains("exists"), "{}", refused.err);
     let nowhere = cli.run(["report", "--out", "/nonexistent/report", &name]);

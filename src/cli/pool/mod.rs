@@ -81,7 +81,9 @@ fn drive<'a>(given: &str, inventory: &'a Inventory) -> anyhow::Result<&'a Drive>
     };
     let find = |drive: &&Drive| drive.name == named.name;
     let drive = inventory.drives.iter().find(find).ok_or_else(|| Usage(format!("{given} is not here")))?;
-    // A directory on a drive names the drive; it will be refused as mounted, with what to do.
+    if target.kind == Kind::Directory {
+        return Err(Usage(format!("{given} is a directory on {}: name the drive", drive.label())).into());
+    }
     if target.kind == Kind::BlockDevice && target.path.to_string_lossy() != drive.node() {
         let (part, whole) = (target.path.display(), drive.node());
         return Err(Usage(format!("{part} is a part of {whole}: a pool takes whole drives")).into());

@@ -53,11 +53,11 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
 /// Loads whose bytes did not all reach the drive.
 fn missed(groups: &[&Group<'_>]) -> Option<String> {
     let missed: Vec<&&Group<'_>> = groups.iter().filter(|g| g.load.missed.is_some()).collect();
-    let most = missed.iter().filter_map(|g| g.load.missed).max()?;
+    let least = missed.iter().filter_map(|g| g.load.missed).min()?;
     let names: Vec<String> = missed.iter().map(|g| load_name(g)).collect();
     let names = if missed.len() == groups.len() { "the loads".to_owned() } else { listed(&names) };
     Some(format!(
-        "Not the drive's speed: {most} % of the bytes of {names} never reached it (a cache, holes, compression or deduplication)."
+        "Not the drive's speed: at least {least} % of the bytes of {names} never reached it (a cache, holes, compression or deduplication)."
     ))
 }
 

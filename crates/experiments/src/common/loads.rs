@@ -16,6 +16,30 @@ use crate::{
 /// From this share on, what the drive's counters show of a load's bytes is all of them.
 const REACHED: f64 = 0.95;
 
+/// Bytes that loads moved, and as many of them as the counters of the drives show.
+#[derive(Default)]
+pub(in super::super) struct Reached {
+    moved: u64,
+    shown: u64,
+}
+
+impl Reached {
+    /// Adds a load whose drives have known counters.
+    pub fn add(&mut self, outcome: Option<&Outcome>, counted: Option<&BytesMoved>) {
+        let (Some(outcome), Some(counted)) = (outcome, counted) else { return };
+        let shown =
+            counted.read.min(outcome.bytes_read).saturating_add(counted.written.min(outcome.bytes_written));
+        self.moved = self.moved.saturating_add(outcome.bytes_read).saturating_add(outcome.bytes_written);
+        self.shown = self.shown.saturating_add(shown);
+    }
+
+    /// The percentage of the bytes that never reached the drives, where it is so high that the speed is not theirs.
+    pub fn missed(&self) -> Option<u8> {
+        let share = self.shown as f64 / self.moved as f64;
+        (share < REACHED).then_some(((1.0 - share) * 100.0).round() as u8)
+    }
+}
+
 pub(in super::super) struct Group<'a> {
     /// Position of the target in the plan.
     pub at: usize,
@@ -39,7 +63,7 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
     // The rounds of each group, one after the other.
     let mut rounds: BTreeMap<usize, (Series, Option<Outcome>)> = BTreeMap::new();
     // What each group moved, and what the drives' counters show of it.
-    let mut reached: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
+    let mut reached: BTreeMap<usize, Reached> = BTreeMap::new();
     let mut readable: BTreeMap<usize, u64> = BTreeMap::new();
     for (step, mut of) in std::mem::take(&mut run.steps) {
         let loads = std::mem::take(&mut of.loads);
@@ -81,15 +105,7 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
                 });
                 groups.len() - 1
             });
-            if let (Some(outcome), Some(counted)) = (&load.outcome, of.counted.get(&at)) {
-                let sum = reached.entry(number).or_default();
-                sum[0] = sum[0].saturating_add(outcome.bytes_read).saturating_add(outcome.bytes_written);
-                let shown = BytesMoved {
-                    read: counted.read.min(outcome.bytes_read),
-                    written: counted.written.min(outcome.bytes_written),
-                };
-                sum[1] = sum[1].saturating_add(shown.read).saturating_add(shown.written);
-            }
+            reached.entry(number).or_default().add(load.outcome.as_ref(), of.counted.get(&at));
             let group = &mut groups[number];
             group.extent = group.extent.max(extent);
             if is_round {
@@ -105,9 +121,8 @@ pub(in super::super) fn group<'a>(run: &mut Run<Series>, plan: &'a Plan) -> Vec<
         let group = &mut groups[number];
         group.runs.push(all.finish(&group.measure, ended.as_ref()));
     }
-    for (number, [moved, shown]) in reached {
-        let share = shown as f64 / moved as f64;
-        groups[number].load.missed = (share < REACHED).then_some(((1.0 - share) * 100.0).round() as u8);
+    for (number, reached) in reached {
+        groups[number].load.missed = reached.missed();
     }
     groups.sort_by_key(|group| group.at);
     for group in &mut groups {

@@ -23,6 +23,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     let groups = groups(run, plan);
     let answers: Vec<Answer<'_>> = groups
         .iter()
+        .filter(|group| group.load.missed.is_none())
         .filter_map(|group| answer(group, &shared(inventory, &plan.targets, &group.members)))
         .collect();
     let everywhere: Vec<usize> = (0..plan.targets.len()).collect();
@@ -38,8 +39,13 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Times>, plan: &Plan
     findings.flags.extend(one_drive.map(|s| verdicts::on_one_drive(s, &plan.targets)));
     for group in groups.iter().filter(|g| !answers.iter().any(|a| a.group.load.name == g.load.name)) {
         let name = capital(&group.load.name);
-        let open = format!("{name}: no answer; it needs each target measured alone and all of them at once.");
-        findings.verdicts.push(open);
+        let why = group.load.missed.map_or(
+            "it needs each target measured alone and all of them at once".to_owned(),
+            |percent| {
+                format!("{percent} % of the bytes never reached the drives (a cache, holes or compression)")
+            },
+        );
+        findings.verdicts.push(format!("{name}: no answer; {why}."));
     }
     let lost: usize = groups.iter().flat_map(|g| &g.sets).map(|set| set.lost).sum();
     if lost > 0 {

@@ -1,6 +1,6 @@
 //! Speeds of loads that ran at the same time, from the record.
 
-use super::super::common::{load_key, on};
+use super::super::common::{Reached, load_key, on};
 use crate::{
     analyse::{ceiling_fit::Trial, past_cliffs},
     conditions::Processors,
@@ -51,6 +51,7 @@ pub(super) struct Set {
 
 pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
+    let mut reached: Vec<Reached> = Vec::new();
     let begun = run.steps.iter().filter(|(_, step)| step.measure.label != FILL && !step.loads.is_empty());
     for (&id, step) in begun {
         let m = &step.measure;
@@ -60,9 +61,13 @@ pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
             let target = targets.first().and_then(|&at| plan.targets.get(at));
             let load = target.map(|target| load_key(plan, target, step, &name)).unwrap_or_default();
             groups.push(Group { load, members: Vec::new(), sets: Vec::new() });
+            reached.push(Reached::default());
             groups.len() - 1
         });
         let group = &mut groups[at];
+        for (target, load) in &step.loads {
+            reached[at].add(load.outcome.as_ref(), step.counted.get(target));
+        }
         group.members.extend(targets.iter().filter(|t| !group.members.contains(t)).collect::<Vec<_>>());
         group.members.sort_unstable();
         let at = group.sets.iter().position(|s| s.trial.members == targets).unwrap_or_else(|| {
@@ -88,7 +93,8 @@ pub(super) fn groups(run: &Run<Times>, plan: &Plan) -> Vec<Group> {
             None => set.lost += 1,
         }
     }
-    for group in &mut groups {
+    for (group, reached) in groups.iter_mut().zip(&reached) {
+        group.load.missed = reached.missed();
         group.sets.sort_by_key(|set| (set.trial.members.len(), set.trial.members.clone()));
     }
     groups
