@@ -107,6 +107,21 @@ const COLUMNS: [Column; 43] = [
     ("kernel", |r| known(r.findings.origin.kernel.as_ref()?)),
 ];
 
+/// Columns that are labels of metrics, too.
+const LABELS: [&str; 11] = [
+    "suite",
+    "direction",
+    "read_percent",
+    "pattern",
+    "block",
+    "depth",
+    "jobs",
+    "caching",
+    "sync",
+    "streams",
+    "engine",
+];
+
 /// A text without what controls a terminal; what is empty isn't known.
 fn known(text: &str) -> Option<Value> {
     Some(text).filter(|text| !text.is_empty()).map(|text| clean(text).into())
@@ -160,13 +175,6 @@ impl<'a> Row<'a> {
             Scope::Block(bytes) => Some(bytes.into()),
             _ => Some(self.load()?.block.into()),
         }
-    }
-
-    /// What is known of the load, which is on the labels of metrics, too: the columns from `suite` to `engine`.
-    fn load_labels(&self) -> Vec<(&'static str, String)> {
-        let load =
-            self.values().skip_while(|(name, _)| *name != "suite").take_while(|(name, _)| *name != "host");
-        load.filter(|(_, value)| !value.is_null()).map(|(name, value)| (name, text(&value))).collect()
     }
 
     /// The values of all columns.

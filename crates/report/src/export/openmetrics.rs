@@ -11,7 +11,7 @@ use std::{
     time::SystemTime,
 };
 
-use super::{Export, Row};
+use super::{Export, LABELS, Row, text};
 use crate::{
     findings::Unit,
     units::{RunStatus, clean},
@@ -83,7 +83,8 @@ impl<W: Write> Export for OpenMetrics<W> {
         }
         let name = metric.label();
         let own = [("target", metric.target.as_str()), ("name", &name), ("virtual", is_virtual)];
-        let load = row.load_labels();
+        let load = row.values().filter(|(name, value)| LABELS.contains(name) && !value.is_null());
+        let load: Vec<_> = load.map(|(name, value)| (name, text(&value))).collect();
         let load = load.iter().map(|(name, text)| (*name, text.as_str()));
         let e = &metric.estimate;
         let series = latest.series.entry(metric.quantity.unit()).or_default();

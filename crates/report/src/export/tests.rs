@@ -225,7 +225,23 @@ fn the_load_has_columns_of_its_own_and_labels() {
     let mut all = [findings("r1", "2026-11-21T10:00:00Z", vec![], vec![random, small])];
     all[0].origin.suite = Some("mark".to_owned());
     let rows: Vec<serde_json::Value> = serde_json::from_slice(&written(RowFormat::Json, &all)).expect("JSON");
-    assert_eq!((&rows[0]["read_percent"], &rows[0]["streams"]), (&70.into(), &Value::Null));
+    let of = |row: usize| LABELS.map(|name| rows[row][name].clone());
+    assert_eq!(
+        serde_json::json!(of(0)),
+        serde_json::json!([
+            "mark",
+            "mixed",
+            70,
+            "random",
+            4096,
+            32,
+            null,
+            "direct",
+            "each write",
+            null,
+            "uring"
+        ])
+    );
     assert_eq!(rows[1]["block"], 512);
     let text = metrics(&all);
     let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct",sync="each write",engine="uring""#;
