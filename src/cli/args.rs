@@ -280,8 +280,16 @@ pub struct Import {
     pub board: Option<String>,
 
     /// Direction of loads that don't state it, such as dd's
-    #[arg(long, value_name = "read|write", hide_possible_values = true, value_parser = ["read", "write"])]
-    pub rw: Option<String>,
+    #[arg(long, value_name = "read|write", hide_possible_values = true)]
+    pub rw: Option<Way>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Way {
+    /// From the drive
+    Read,
+    /// To the drive
+    Write,
 }
 
 /// Checks a name: one line of 1 to 160 characters.

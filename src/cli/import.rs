@@ -2,7 +2,14 @@
 
 use std::{collections::HashMap, path::PathBuf, process::ExitCode};
 
-use super::{args::Import, errors::Usage, output::Output, pack, run::start, stored};
+use super::{
+    args::{Import, Way},
+    errors::Usage,
+    output::Output,
+    pack,
+    run::start,
+    stored,
+};
 use crate::{
     findings::Column,
     import::{EXPERIMENT, Found, files},
@@ -17,8 +24,10 @@ use crate::{
 const NAMED: usize = 20;
 
 pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
-    let direction = |way: &String| if way == "read" { Direction::Read } else { Direction::Write };
-    let direction = args.rw.as_ref().map(direction);
+    let direction = args.rw.map(|way| match way {
+        Way::Read => Direction::Read,
+        Way::Write => Direction::Write,
+    });
     let options = ImportOptions { drive: args.drive.clone(), board: args.board.clone(), direction };
     let store = stored::store(store)?;
     let (mut packs, mut others) = (Vec::new(), Vec::new());
