@@ -8,7 +8,7 @@ use clap::{
 };
 use clap_complete::Shell;
 
-use super::{check::args::Check, fleet::Fleet, options::Run, output::COLORS, pool::args::Pool};
+use super::{check::args::Check, fleet::Fleet, options::Run, output::Color, pool::args::Pool};
 use crate::{
     experiments::seconds,
     report::{Format, RowFormat},
@@ -29,8 +29,8 @@ pub struct Args {
 
     /// Colours: auto, always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
-    #[arg(display_order = 900, value_parser = COLORS)]
-    pub color: String,
+    #[arg(display_order = 900)]
+    pub color: Color,
 
     #[command(subcommand)]
     pub command: Command,

@@ -8,7 +8,7 @@ use clap::{
     error::{ContextKind, ContextValue, Error, ErrorKind},
 };
 
-use super::args::Args;
+use super::{args::Args, output::Color};
 use crate::units::shell_word;
 
 /// The command under which experiments are.
@@ -18,10 +18,10 @@ const RUN: &str = "run";
 pub(super) fn colours(typed: &[String]) -> ColorChoice {
     let after = typed.iter().skip_while(|arg| *arg != "--color").nth(1);
     let when = typed.iter().find_map(|arg| arg.strip_prefix("--color=")).or(after.map(String::as_str));
-    match when {
-        Some("always") => ColorChoice::Always,
-        Some("never") => ColorChoice::Never,
-        _ => ColorChoice::Auto,
+    match when.and_then(|when| clap::ValueEnum::from_str(when, false).ok()) {
+        Some(Color::Always) => ColorChoice::Always,
+        Some(Color::Never) => ColorChoice::Never,
+        Some(Color::Auto) | None => ColorChoice::Auto,
     }
 }
 

@@ -2,10 +2,10 @@
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as Group, FromArgMatches, Subcommand, builder::PossibleValuesParser,
-    error::ErrorKind, parser::ValueSource,
+    error::ErrorKind, parser::ValueSource, value_parser,
 };
 
-use super::{args::RUN, output::COLORS};
+use super::{args::RUN, output::Color};
 use crate::{
     experiments::{self, Declared, Experiment, REGISTER, Values},
     findings::fitness::Use,
@@ -111,7 +111,7 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
         .arg(
             Arg::new("color")
                 .long("color")
-                .value_parser(COLORS)
+                .value_parser(value_parser!(Color))
                 .default_value("auto")
                 .global(true)
                 .hide(true),

@@ -7,6 +7,7 @@ use std::{
 };
 
 use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
 use unicode_width::UnicodeWidthStr;
 
 use super::indented;
@@ -15,8 +16,16 @@ use crate::{
     report::{Style, table, wrapped},
 };
 
-/// When colours are used; in a terminal, unless NO_COLOR is set, by default.
-pub const COLORS: [&str; 3] = ["auto", "always", "never"];
+/// When colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// In a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
 
 /// Standard output for results, standard error for everything else.
 #[derive(Debug)]
