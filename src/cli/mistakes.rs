@@ -33,9 +33,7 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
         _ => None,
     };
     match e.kind() {
-        ErrorKind::DisplayHelp
-        | ErrorKind::DisplayVersion
-        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return None,
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => return None,
         ErrorKind::InvalidUtf8 => {
             let word = typed.iter().find(|word| word.contains('\u{fffd}')).map_or("a name", String::as_str);
             let hint = "rename it, or use another path to the same drive";
@@ -51,11 +49,16 @@ pub(super) fn explain(e: &Error, typed: &[String]) -> Option<(String, String)> {
         Some(word) => instead(word, &path, similar, typed).map(|meant| format!("drivebench {meant}")),
         None => similar,
     };
-    let text = e.render().to_string();
+    let command = format!("drivebench {path}").trim_end().to_owned();
+    let text = match e.kind() {
+        // Without any argument, the help is the answer.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if path.is_empty() => return None,
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => format!("error: `{command}` needs a command"),
+        _ => e.render().to_string(),
+    };
     let first = text.split("\n\n").next().unwrap_or_default();
     let wrong: Vec<&str> = first.split_whitespace().skip(1).collect();
-    let command = format!("drivebench {path}");
-    let lists = || format!("`{} --help` shows what there is", command.trim_end());
+    let lists = || format!("`{command} --help` shows what there is");
     Some((wrong.join(" "), meant.map_or_else(lists, |meant| format!("did you mean `{meant}`?"))))
 }
 
