@@ -46,6 +46,10 @@ pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Optio
     if let Some(e) = e.downcast_ref::<TargetError>() {
         return Some(e.hint());
     }
+    if let Some(PlanError::TooSmall { path, .. }) = e.downcast_ref() {
+        let dir = path.parent().unwrap_or(path).display();
+        return Some(format!("name its directory, {dir}, to measure the drive with a file of its own"));
+    }
     match e.downcast_ref() {
         Some(StoreError::NoSuchRun { .. }) => {
             return Some(format!("`{}` lists all runs", command("results")));
@@ -59,7 +63,6 @@ pub(super) fn hint(e: &anyhow::Error, command: impl Fn(&str) -> String) -> Optio
         _ => {}
     }
     let hint = match e.downcast_ref() {
-        Some(PlanError::TooSmall { .. }) => "name its directory to measure the drive with a file of its own",
         Some(PlanError::Unsuitable { .. }) => "`drivebench list` shows the drives and where they are mounted",
         Some(PlanError::Alignment { .. }) => "4k is 4 KiB, 4kB is 4000 bytes",
         _ if e.is::<BayError>() => "`drivebench list` shows the bays, `drivebench bay` their names",

@@ -1,6 +1,10 @@
 //! `drivebench import`: results of other tools as records.
 
-use std::{collections::HashMap, path::PathBuf, process::ExitCode};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use super::{
     args::{Import, Way},
@@ -86,11 +90,25 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         shown?;
     } else {
         let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
-        let (taken, left) = (saved.len() as u64, refused.len());
-        output.table(columns, saved.into_iter().map(Vec::from).collect())?;
-        output.note(&format!("{} imported, {left} skipped.", count(taken, "file")));
+        let (taken, left) = (saved.len() as u64, refused.len() as u64);
+        let files: Vec<&Path> = saved.iter().map(|[_, file, ..]| Path::new(file)).collect();
+        let directory = common_directory(&files).filter(|dir| dir.file_name().is_some());
+        let rows = saved.iter().map(|[run, file, loads, tool]| {
+            let inside = directory.and_then(|dir| Path::new(file).strip_prefix(dir).ok());
+            let file = inside.map_or(file.clone(), |inside| inside.display().to_string());
+            [run, &file, loads, tool].map(|cell| output.style.clean(cell)).to_vec()
+        });
+        output.table(columns, rows.collect())?;
+        let from = directory.map(|dir| format!(" from {}", dir.display())).unwrap_or_default();
+        output.note(&format!("{} imported{from}, {left} skipped.", count(taken, "file")));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The deepest directory that holds all these files.
+fn common_directory<'a>(files: &[&'a Path]) -> Option<&'a Path> {
+    let (first, rest) = files.split_first()?;
+    first.ancestors().skip(1).find(|dir| rest.iter().all(|file| file.starts_with(dir)))
 }
 
 pub(super) fn list_skipped(refused: &[String], output: &Output) {

@@ -123,7 +123,7 @@ fn commands_to_copy_work_for_any_name() {
         let shown = Command::new("bash").args(["-c", &command]).output().expect("bash starts");
         assert!(shown.status.success(), "{command}: {}", String::from_utf8_lossy(&shown.stderr));
     }
-    let missing = cli.run(["--store".as_ref(), dir.as_os_str(), "show".as_ref()]);
+    let missing = cli.run(["--store".as_ref(), dir.as_os_str(), "show".as_ref(), "nosuch".as_ref()]);
     assert!(words(&missing.err).contains("`drivebench results --store $'"), "{}", missing.err);
     let inside = cli.command(["run", "baseline", "."]).current_dir(&not_text).output().expect("starts");
     let said = words(&String::from_utf8_lossy(&inside.stderr));
