@@ -149,7 +149,7 @@ fn bad_input_is_refused_before_anything_is_touched() {
     std::fs::write(&small, [b'x'; 8192]).expect("writes");
     let small = cli.run([Path::new("run"), Path::new("baseline"), &small]);
     let error = normalised(&small.err, place.path());
-    assert!(small.code == 2 && error.contains("hint: name its directory to measure"), "{error}");
+    assert!(small.code == 2 && error.contains("hint: name its directory, TARGET, to measure"), "{error}");
     let unknown = cli.run(["run", "baseline", "no-such-serial"]);
     let error = normalised(&unknown.err, place.path());
     assert!(unknown.code == 2 && error.contains("is not a path, serial, label or bay"), "{error}");
