@@ -3,7 +3,7 @@
 /// A name, and its colour on light and on dark paper.
 type Colour = (&'static str, &'static str, &'static str);
 
-const PAGE: [Colour; 9] = [
+const PAGE: [Colour; 10] = [
     ("ink", "#222222", "#E8E8E8"),
     ("soft", "#5A5A5A", "#A8A8A8"),
     ("paper", "#FFFFFF", "#17191C"),
@@ -13,6 +13,7 @@ const PAGE: [Colour; 9] = [
     ("note", "#FFF6E0", "#3A3118"),
     ("code", "#F4F6F8", "#22262B"),
     ("edge", "#A8A8A8", "#3A3E44"),
+    ("bar", "#0072B2", "#56B4E9"),
 ];
 
 /// Okabe and Ito's colours, which people with any colour vision can tell apart, and brighter ones for dark paper.

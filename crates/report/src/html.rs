@@ -22,7 +22,7 @@ p,li{max-width:48rem;overflow-wrap:anywhere}\
 .answer{font-size:1.1rem}.note{background:var(--note);padding:.5rem .8rem;border-left:4px solid var(--warn)}\
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));gap:1.5rem 1rem;margin:1.5rem 0}\
 figure{margin:0;break-inside:avoid}svg{width:100%;height:auto;display:block}\
-.bar{min-width:4rem;height:.4rem;fill:currentColor}.site table{width:100%}a{color:inherit}\
+.bar{width:8em;height:.4rem;fill:var(--bar)}.site table{width:100%}a{color:inherit}\
 .wide{overflow-x:auto;margin:1rem 0}@media(max-width:74rem){.wide{background:linear-gradient(to right,var(--paper) 50%,transparent) left/4rem 100% local,\
 linear-gradient(to left,var(--paper) 50%,transparent) right/4rem 100% local,\
 linear-gradient(to right,var(--edge),transparent) left/1rem 100% scroll,\
