@@ -160,9 +160,12 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         }
         State::Broken if build.drives(inventory).iter().all(Option::is_some) => {
             // To the kernel, drives that came back are new ones. What starts it depends on what they hold.
+            let mounts = health.device.iter().flat_map(|device| device.mounts(inventory));
+            let unmount: String =
+                mounts.map(|mount| format!("umount {}; ", shell_word(mount.path.as_str()))).collect();
             let (stop, name) = (build.stop(&device), &build.name);
             return format!(
-                "broken, though all of its drives are plugged in: unmount it; then {stop}; drivebench pool status {name}"
+                "broken, though all of its drives are plugged in; in this order: {unmount}{stop}; drivebench pool status {name}"
             );
         }
         State::Broken => "broken: too many drives are missing".to_owned(),
