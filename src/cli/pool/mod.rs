@@ -81,7 +81,8 @@ fn drive<'a>(given: &str, inventory: &'a Inventory) -> anyhow::Result<&'a Drive>
     };
     let find = |drive: &&Drive| drive.name == named.name;
     let drive = inventory.drives.iter().find(find).ok_or_else(|| Usage(format!("{given} is not here")))?;
-    if target.kind == Kind::Directory {
+    // A bay or serial leads to where the drive is mounted; that is refused with what to do.
+    if Path::new(given).is_dir() {
         return Err(Usage(format!("{given} is a directory on {}: name the drive", drive.label())).into());
     }
     if target.kind == Kind::BlockDevice && target.path.to_string_lossy() != drive.node() {
