@@ -207,7 +207,7 @@ fn refused_for_their_use(machine: &Machine) {
     refused(&format!("create --layout raid1 {bays} --plan"), "it is mounted: umount /mnt/old");
     out(machine, "umount /mnt/old");
     let (_, other) = named(machine, &[1, 2]);
-    refused(&format!("create --layout raid1 {bays} {other}"), "its drives: 4C530001010222107401");
+    refused(&format!("create --layout raid1 {bays} {other}"), "add --erase 4C530001010222107401");
     refused(&format!("create --layout raid5 {bays} {erase}"), "raid5 needs at least 3 drives, 2 given");
     refused(&format!("create --layout raid0 bay:1.1 {first} {erase}"), "are one piece of hardware");
     let second = serial(machine, 1);

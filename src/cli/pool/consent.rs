@@ -14,7 +14,7 @@ use crate::{
     inventory::{Drive, Inventory},
     plan::{Changes, Plan, Step},
     run::{self, BuildError},
-    units::{clean, listed},
+    units::clean,
 };
 
 /// Shows the drives that a plan erases and takes the consent to each; returns their serials. Refuses, before anything is
@@ -101,10 +101,15 @@ fn usage(e: BuildError) -> Usage {
 fn known(erase: &[String], drives: &[&Drive]) -> Result<(), Usage> {
     let own: Vec<String> = drives.iter().map(|drive| consent(drive)).collect();
     let Some(unknown) = erase.iter().find(|serial| !own.contains(serial)) else { return Ok(()) };
+    let left = own.iter().filter(|serial| !erase.contains(serial)).map(|serial| erase_option(serial));
+    let left: Vec<String> = left.collect();
+    let then = match left.is_empty() {
+        true => "leave it out".to_owned(),
+        false => format!("add {} instead if that may be lost", left.join(" ")),
+    };
+    let given = erase_option(unknown);
     Err(Usage(format!(
-        "{}: no drive of this command has that serial to itself; its drives: {}. Nothing was changed",
-        erase_option(unknown),
-        listed(&own)
+        "{given}: no drive of this command has that serial to itself. Nothing was changed: {then}"
     )))
 }
 
@@ -158,11 +163,12 @@ mod tests {
         assert_eq!(refused(&["4C531", "000000000000+0@3"]), "");
         assert_eq!(
             refused(&["4C531", "4C541", "000000000000+0@3"]),
-            "--erase 4C541: no drive of this command has that serial to itself; its drives: 4C531, 4C532 and \
-             000000000000+0@3. Nothing was changed"
+            "--erase 4C541: no drive of this command has that serial to itself. Nothing was changed: add --erase 4C532 \
+             instead if that may be lost"
         );
         assert!(refused(&["000000000000"]).contains("has that serial to itself"));
-        assert!(refused(&["-x"]).starts_with("--erase=-x: "));
+        let all = ["4C531", "4C532", "000000000000+0@3", "-x"];
+        assert!(refused(&all).starts_with("--erase=-x: ") && refused(&all).ends_with("leave it out"));
     }
 
     #[test]
