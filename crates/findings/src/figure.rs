@@ -55,8 +55,6 @@ pub enum Style {
     Dots,
     /// Small dots without intervals, beside a histogram of their values.
     Pieces,
-    /// Bars from zero, drawn over those of earlier curves. With cumulative values they look stacked.
-    Bars,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -41,7 +41,7 @@ pub(super) fn unlike(pair: &Pair<'_>, both: &[(&Metric, &Metric)], (a, b): (&str
     sentences
 }
 
-/// Whether a speed is that over minutes in one run only.
+/// A sentence where only one of the runs measured the speed over minutes.
 fn claims(label: &str, a: (&str, Option<bool>), b: (&str, Option<bool>)) -> Option<String> {
     let short: Vec<&str> =
         [a, b].iter().filter(|(_, span)| *span == Some(true)).map(|(run, _)| *run).collect();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Imported, Watched};
 use crate::{
     conditions::{BytesMoved, Check, Processors},
-    inventory::{Drive, Inventory},
+    inventory::Inventory,
     plan::{Act, Measure, Plan, Prediction, StepId},
     tagged::{Kind, Tagged},
     units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
@@ -191,8 +191,6 @@ pub struct ActResult {
     pub filled_seconds: Option<f64>,
     pub predictions: Vec<Prediction>,
     pub observed: Option<Observed>,
-    /// The inventory of each target's drive in its bay, in the order of the targets.
-    pub drives: Vec<Drive>,
 }
 
 impl ActResult {

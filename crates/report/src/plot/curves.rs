@@ -56,7 +56,6 @@ pub fn legend(figure: &Figure, top: f64, room: f64) -> (Markup, f64) {
                     Style::Line => (line(&[(x, middle), (x + SAMPLE, middle)], *look)),
                     Style::Dots => (marker(x + SAMPLE / 2.0, middle, *look)),
                     Style::Pieces => (pieces(&[0.2, 0.5, 0.8].map(|at| (x + at * SAMPLE, middle - 5.0)), *look)),
-                    Style::Bars => (bar(&around((x + SAMPLE / 2.0, middle), 10.0), "fill", *look)),
                 }
             }
             (Label::new(name, Anchor::Start, x + SAMPLE + 8.0, top).draw())
@@ -102,17 +101,16 @@ fn histogram(points: &[(f64, f64)], frame: &Frame, look: usize) -> Markup {
     points.iter().for_each(|(_, y)| counts[(((y - top) / high).max(0.0) as usize).min(BINS - 1)] += 1);
     let most = f64::from(counts.into_iter().max().unwrap_or(0));
     let left = frame.area.right + EDGE;
-    let bars = (0..).zip(counts).filter(|(_, count)| *count > 0).map(|(n, count)| {
-        let (top, wide) = (top + high * f64::from(n), frame.beside * f64::from(count) / most);
-        Area { left, right: left + wide, top, bottom: top + high - 1.0 }
-    });
-    html! { @for area in bars { (bar(&area, "fill half", look)) } }
-}
-
-fn bar(area: &Area, class: &str, look: usize) -> Markup {
-    let (wide, high) = (px(area.right - area.left), px(area.bottom - area.top));
-    let (x, y) = (px(area.left), px(area.top));
-    html! { "\n" rect class={ (class) " " (colour(look)) } x=(x) y=(y) width=(wide) height=(high) {} }
+    let bars = (0..)
+        .zip(counts)
+        .filter(|(_, count)| *count > 0)
+        .map(|(n, count)| (top + high * f64::from(n), frame.beside * f64::from(count) / most));
+    let high = px(high - 1.0);
+    html! {
+        @for (top, wide) in bars {
+            "\n" rect class={ "fill half " (colour(look)) } x=(px(left)) y=(px(top)) width=(px(wide)) height=(high) {}
+        }
+    }
 }
 
 pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
@@ -121,10 +119,9 @@ pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
     let all = figure.curves.iter().filter(|c| beside(c)).count();
     let (mut nth, mut drawn) = (0, Vec::new());
     for (curve, look) in figure.curves.iter().zip(curve_looks(&figure.curves)) {
-        let (mut wide, mut shift) = (0.8, 0.0);
+        let mut shift = 0.0;
         if beside(curve) {
-            wide = 0.8 / all as f64;
-            shift = (nth as f64 - (all - 1) as f64 / 2.0) * wide;
+            shift = (nth as f64 - (all - 1) as f64 / 2.0) * 0.8 / all as f64;
             nth += 1;
         }
         let at = |p: &Point| (frame.x(p.x + shift), frame.y(p.y));
@@ -148,18 +145,6 @@ pub fn curves(figure: &Figure, frame: &Frame) -> Markup {
             Style::Pieces => {
                 let points: Vec<(f64, f64)> = curve.points.iter().map(at).collect();
                 html! { (pieces(&points, look)) (histogram(&points, frame, look)) }
-            }
-            Style::Bars => {
-                let half = wide * 0.45 * frame.place();
-                let area = |p: &Point| {
-                    let ((x, y), zero) = (at(p), frame.y(0.0));
-                    let (left, right) = ((x - half).max(frame.area.left), (x + half).min(frame.area.right));
-                    Area { left, right, top: y.min(zero), bottom: y.max(zero) }
-                };
-                html! {
-                    @for p in &curve.points { (bar(&area(p), "fill", look)) }
-                    (uprights(&intervals, "ink"))
-                }
             }
         });
     }

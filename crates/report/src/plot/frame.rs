@@ -30,8 +30,6 @@ pub struct Frame {
     pub area: Area,
     x: Scale,
     y: Scale,
-    /// Where the scale of y begins.
-    floor: f64,
     /// The width of the space for histograms.
     pub beside: f64,
     /// The width of the whole drawing.
@@ -67,10 +65,7 @@ impl Frame {
         let pieces = figure.curves.iter().any(|c| c.style == Style::Pieces);
         let beside = if pieces { HISTOGRAM * whole } else { 0.0 };
         let area = Area { left, top, right: whole - 2.0 * EDGE - beside, bottom: top + HEIGHT };
-        // Bars stand on the axis.
-        let bars = figure.curves.iter().any(|c| c.style == Style::Bars);
-        let floor = area.bottom - if bars { 0.0 } else { INSET };
-        Self { area, x, y, floor, beside, whole }
+        Self { area, x, y, beside, whole }
     }
 
     pub fn x(&self, value: f64) -> f64 {
@@ -79,13 +74,14 @@ impl Frame {
     }
 
     pub fn y(&self, value: f64) -> f64 {
-        self.floor - self.y.share(value) * (self.floor - INSET - self.area.top)
+        let floor = self.area.bottom - INSET;
+        floor - self.y.share(value) * (floor - INSET - self.area.top)
     }
 
     /// The top of the uppermost of `n` equal parts of the y axis, and the height of each.
     pub fn bins(&self, n: usize) -> (f64, f64) {
         let top = self.area.top + INSET;
-        (top, (self.floor - top) / n as f64)
+        (top, (self.area.bottom - INSET - top) / n as f64)
     }
 
     /// Pixels between a place with a name and the next.

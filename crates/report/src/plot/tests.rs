@@ -134,7 +134,7 @@ fn figures() -> impl Strategy<Value = Figure> {
     let number = || prop_oneof![any::<f64>(), 0.0..1e9, Just(0.0)];
     let point = (number(), number(), proptest::option::of((number(), number())))
         .prop_map(|(x, y, interval)| Point { x, y, interval });
-    let style = prop_oneof![Just(Style::Line), Just(Style::Dots), Just(Style::Pieces), Just(Style::Bars)];
+    let style = prop_oneof![Just(Style::Line), Just(Style::Dots), Just(Style::Pieces)];
     let curve = (".*", style, proptest::collection::vec(point, 0..9))
         .prop_map(|(name, style, points)| Curve { name, style, points });
     let units = [Unit::Bytes, Unit::BytesPerSecond, Unit::Seconds, Unit::None].map(Just).to_vec();
@@ -227,14 +227,14 @@ fn crowded() -> Vec<Figure> {
         label: format!("knee, {}: 4.{i} KiB", name(i)),
         at: At::X(4096.0 + 300.0 * i as f64),
     };
-    let bars = Figure {
+    let dots = Figure {
         title: "read speed alone and at once".to_owned(),
         n: "3 runs at once, of 95 % intervals".to_owned(),
         x: Axis::named("target", (0..8).map(name)),
         y: Axis::speed(),
         curves: vec![
-            Curve::new("alone", Style::Bars, points(|x| 20e6 + x * 1e6)),
-            Curve::new("at once", Style::Bars, points(|x| 9e6 + x * 1e5)),
+            Curve::new("alone", Style::Dots, points(|x| 20e6 + x * 1e6)),
+            Curve::new("at once", Style::Dots, points(|x| 9e6 + x * 1e5)),
         ],
         marks: vec![
             level("USB 2 bus 1, 35.2 MB/s", 35.2e6),
@@ -254,7 +254,7 @@ fn crowded() -> Vec<Figure> {
         bands: vec![Band { label: "what the estimate uses".to_owned(), from: 65536.0, to: 524288.0 }],
         ..Figure::default()
     };
-    vec![bars, lines]
+    vec![dots, lines]
 }
 
 #[test]

@@ -122,9 +122,8 @@ pub(in crate::run) fn settle(
         run.ctx.world.wait(GLANCE, run.ctx.cancel);
     }
     if let Some(step) = step {
-        let drives = run.plan.targets.iter().flat_map(|t| t.drives.first()).cloned().collect();
         let seconds = run.ctx.world.seconds() - since;
-        run.emit_act(step, None, ActResult { seconds, drives, ..ActResult::default() })?;
+        run.emit_act(step, None, ActResult { seconds, ..ActResult::default() })?;
         run.ctx.log.sync()?;
     }
     Ok(true)
