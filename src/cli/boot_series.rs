@@ -196,10 +196,14 @@ fn is_armed() -> bool {
 /// Ends a series that may be recording a boot now, or waiting before a restart.
 fn stop_restarts(runner: &dyn Runner) -> io::Result<()> {
     // Without its state it restarts nothing, however long its end takes. What it saves until then is removed afterwards.
-    let _ = remove_one(STATE);
+    let state = remove_one(STATE);
     // It may not run.
     let _ = asked(&systemctl::stop(NAME), runner);
-    disarm(runner).map_err(|e| io::Error::other(format!("the machine may be restarted in {PAUSE} s: {e}")))
+    let what = match state {
+        Ok(()) => "the restart is cancelled, but some files remain".to_owned(),
+        Err(_) => format!("the machine may be restarted in {PAUSE} s"),
+    };
+    disarm(runner).map_err(|e| io::Error::other(format!("{what}: {e}")))
 }
 
 /// Removes all of a series: after that no start of the machine is followed by a restart.

@@ -7,6 +7,7 @@ use crate::{
     experiments::waiting,
     record::Store,
     run::{Built, Leftover, pools, sweep, to_remove},
+    units::clean,
 };
 
 pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
@@ -39,11 +40,12 @@ fn pools_of_runs(store: &Store, output: &Output) -> Vec<String> {
 }
 
 pub(super) fn describe(left: &Leftover) -> String {
-    match &left.outcome {
+    let text = match &left.outcome {
         Ok(done) => done.clone(),
         Err(kept) => {
             let (path, ended) = (left.path.display(), left.ended);
             format!("{path}, left by {ended}, can't be removed ({}): {}", kept.why, kept.remedy)
         }
-    }
+    };
+    clean(&text).into_owned()
 }

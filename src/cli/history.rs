@@ -197,12 +197,16 @@ impl DriveHistory {
             let is_speed = metric.quantity == Quantity::Throughput
                 && metric.scope == Scope::Whole
                 && metric.repetition.is_none();
-            let Some(load) = metric.load.as_ref().filter(|_| is_speed) else { continue };
+            // What never reached the drive says nothing of it.
+            let is_its_own = |load: &&LoadKey| is_speed && load.missed.is_none();
+            let Some(load) = metric.load.as_ref().filter(is_its_own) else { continue };
             let name = speed_name(load);
             let point = Point { run: run.clone(), at: at.clone(), speed: metric.estimate.clone() };
             let same =
                 |one: &&mut Series| (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &name);
             match self.loads.iter_mut().find(same) {
+                // Loads of one run that differ in the cache only have one name; the first counts.
+                Some(series) if series.points.last().is_some_and(|last| last.run == run) => {}
                 Some(series) => series.points.push(point),
                 None => self.loads.push(Series {
                     experiment: experiment.clone(),

@@ -359,6 +359,18 @@ fn a_load_whose_fsync_was_cut_off_has_no_speed() {
 }
 
 #[test]
+fn directories_on_one_drive_are_not_ranked() {
+    let a = target("A", 62 * GB, false);
+    let twin = Target { given: "A2".to_owned(), path: "/A2".into(), ..a.clone() };
+    let (models, other) =
+        (vec![stick(4e6, 8e6), stick(2e6, 4e6), stick(8e6, 9e6)], target("B", 62 * GB, false));
+    let (findings, _) = measured(vec![a, twin, other], models, Rules::quick());
+    let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("A and A2 are both on "), "{text}");
+    assert!(text.contains("write: B (") && !text.contains("> A2 ("), "{text}");
+}
+
+#[test]
 fn a_limit_that_ended_a_load_is_named_before_its_drift() {
     let mut asked = thorough(vec![target("A", 62 * GB, false)], Rules::thorough(), MIB);
     asked.effort.max_bytes = 512 * MIB;

@@ -25,7 +25,7 @@ pub struct Uring {
 /// Whether this kernel allows io_uring; if not, why.
 pub(super) fn available() -> Result<(), String> {
     let ring = IoUring::new(2).map_err(|e| {
-        format!("{e}; it needs Linux 5.6, leave of kernel.io_uring_disabled and the container, and locked memory (ulimit -l)")
+        format!("{e}; it needs Linux 5.6, permission by kernel.io_uring_disabled and the container, and locked memory (ulimit -l)")
     })?;
     let mut probe = Probe::new();
     let known = ring.submitter().register_probe(&mut probe).is_ok()

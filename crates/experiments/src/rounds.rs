@@ -45,9 +45,9 @@ impl Rounds {
         let fit = ((seconds / (each + START) + 1e-9) as u32).max(1);
         let (firm, all) = match ask.values.typed(&shared::ROUNDS) {
             Some(rounds) => (rounds, rounds),
+            None if ask.values.get(&shared::QUICK) => (QUICK.min(fit), QUICK.min(fit)),
             // What was given is used.
             None if ask.values.is_typed(shared::MAX_TIME.name()) && typed.is_none() => (fit, fit),
-            None if ask.values.get(&shared::QUICK) => (QUICK.min(fit), QUICK.min(fit)),
             None => ((USUAL * times).min(fit), (2 * USUAL * times).min(fit)),
         };
         Self { firm, all, precision, seconds: each, longest: LONGEST }

@@ -1,7 +1,7 @@
 //! The head of a page, and what its figures and loads have in common.
 
 use crate::{
-    findings::{Findings, LoadKey, Scope},
+    findings::{Findings, LoadKey, Scope, Table},
     units::distinct,
 };
 
@@ -42,4 +42,9 @@ pub(super) fn loads(findings: &Findings) -> Vec<String> {
 pub(super) fn readings(findings: &Findings) -> Vec<&str> {
     let readings = findings.figures.iter().map(|figure| figure.reading.as_str());
     distinct(readings.filter(|reading| !reading.is_empty()))
+}
+
+/// The first table, which stands before the sentences, and those after the pictures.
+pub(super) fn tables(all: &[Table]) -> (&[Table], &[Table]) {
+    all.split_at(all.len().min(1))
 }

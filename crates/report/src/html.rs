@@ -81,8 +81,7 @@ pub(super) fn page(title: &str, content: Markup) -> String {
 fn body(findings: &Findings, nth: usize, alone: bool) -> Markup {
     // Heading levels must not skip one.
     let heading = |text| html! { @if alone { h2 { (text) } } @else { h3 { (text) } } };
-    // The first table stands before the sentences, others after the pictures.
-    let (first, rest) = findings.tables.split_at(findings.tables.len().min(1));
+    let (first, rest) = head::tables(&findings.tables);
     html! {
         div.head.soft { @for line in head::lines(findings) { p { (glued(&line)) } } }
         @if findings.modelled {

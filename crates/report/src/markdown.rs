@@ -17,8 +17,7 @@ pub fn markdown(findings: &Findings, pictures: &[String]) -> String {
     if findings.modelled {
         out += "\n**Virtual: these figures come from modelled drives, not from real ones.**\n";
     }
-    // The first table stands before the sentences, others after the pictures.
-    let (first, rest) = findings.tables.split_at(findings.tables.len().min(1));
+    let (first, rest) = head::tables(&findings.tables);
     let tables = |all: &[Table]| all.iter().map(|t| format!("\n{}", table(t))).collect::<String>();
     out += &tables(first);
     out += &list("", &findings.verdicts, "- ");

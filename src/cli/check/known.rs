@@ -3,19 +3,20 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    fs,
-    io::{self, Write},
+    io::{self, BufReader, Read, Write},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     experiments::check::{AGREE, Alarm, CHECK, Counter, Counters, Decision, Past, Probe, counters, probes},
-    record::{AtomicFile, End, PRIVATE, Store, Summary, make_dir},
+    record::{AtomicFile, End, PRIVATE, Store, Summary, make_dir, open_regular},
     units::RunStatus,
 };
 
 const FILE: &str = "check.json";
+/// A larger file is damaged, bytes.
+const LARGEST: u64 = 64 << 20;
 /// Most records that are read to find complete checks of a drive or of its peers.
 const READ: usize = 16;
 
@@ -42,9 +43,9 @@ pub(super) struct KnownDrive {
 impl SavedChecks {
     pub fn read(store: &Store) -> io::Result<Self> {
         let path = store.dir().join(FILE);
-        match fs::read(&path) {
+        match open_regular(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            read => serde_json::from_slice(&read?)
+            file => serde_json::from_reader(BufReader::new(file?.take(LARGEST)))
                 .map_err(|e| io::Error::other(format!("{} is damaged: {e}", path.display()))),
         }
     }
@@ -231,7 +232,7 @@ mod tests {
         let known = SavedChecks { drives: [("S1+8".to_owned(), drive)].into() };
         known.save(&store).expect("saves");
         assert_eq!(SavedChecks::read(&store).expect("reads"), known);
-        fs::write(store.dir().join(FILE), "{").expect("writes");
+        std::fs::write(store.dir().join(FILE), "{").expect("writes");
         SavedChecks::read(&store).expect_err("damaged");
     }
 }

@@ -58,7 +58,8 @@ fn expand(text: &str) -> Result<Vec<String>, String> {
     let Some((before, rest)) = text.split_once('[') else { return Ok(vec![text.to_owned()]) };
     let range = rest.split_once(']').and_then(|(range, after)| {
         let (first, last) = range.split_once('-')?;
-        Some((first.parse::<u16>().ok()?..=last.parse().ok()?, first.len(), after))
+        let width = Some(first.len()).filter(|width| *width <= 5)?;
+        Some((first.parse::<u16>().ok()?..=last.parse().ok()?, width, after))
     });
     let wrong = || format!("'{}': write a range of up to {MOST} hosts as pi[1-8]", shortened(text, 64));
     let (numbers, width, after) =

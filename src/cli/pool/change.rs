@@ -167,19 +167,10 @@ fn content(built: &Built, inventory: &Inventory) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{pool::testing::request, units::Layout};
-
-    fn stick(name: &str, bay: &str, serial: &str, shared: bool) -> Drive {
-        Drive {
-            name: name.to_owned(),
-            bay: Some(bay.to_owned()),
-            serial: Some(serial.to_owned()),
-            shared_serial: shared,
-            sectors: 400_000,
-            logical_block: 512,
-            ..Drive::default()
-        }
-    }
+    use crate::{
+        pool::testing::{request, stick},
+        units::Layout,
+    };
 
     fn built(name: &str, drives: [&Drive; 2]) -> Built {
         let request = crate::pool::Request { name: name.to_owned(), ..request(Layout::Raid1) };

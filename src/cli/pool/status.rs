@@ -26,8 +26,8 @@ pub(super) fn status(name: Option<&str>, store: &Path, output: &Output) -> anyho
         output.warn(&format!("{} can't be read: {why}", path.display()));
     }
     match (pools.is_empty(), name) {
-        // Its log may be one of those.
-        (true, Some(_)) if !damaged.is_empty() => return Ok(ExitCode::FAILURE),
+        // A log may be one of those.
+        (true, _) if !damaged.is_empty() => return Ok(ExitCode::FAILURE),
         (true, Some(name)) => return Err(Usage(format!("there is no pool {name}")).into()),
         (true, None) => output.result("No pools were built by drivebench.\n")?,
         _ => {}

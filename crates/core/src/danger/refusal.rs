@@ -191,7 +191,7 @@ pub(super) fn device(data: &Metadata) -> Option<(u32, u32)> {
 }
 
 /// The time limit for looking at the files that processes have open.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The process or loop device that has the drive or a partition of it open, by whatever path, in whatever mount namespace: devices
 /// are compared by number. Needs root to see all processes. `proc` has the processes, `/proc` unless tests choose them.
@@ -216,21 +216,40 @@ pub(super) fn user(
         }
     }
     // `stat` of a file on a server that doesn't answer blocks, so a thread does it.
-    let (sender, found) = mpsc::channel();
+    let (sender, looks) = mpsc::channel();
     let proc = proc.to_owned();
-    thread::spawn(move || sender.send(opener(&proc, &devices)));
-    found.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(Why::Unseen("/proc".to_owned())))
+    thread::spawn(move || {
+        let found = opener(&proc, &devices, |path| drop(sender.send(Look::At(path.to_owned()))));
+        let _ = sender.send(Look::Done(found));
+    });
+    let mut last = "/proc".to_owned();
+    loop {
+        match looks.recv_timeout(PATIENCE) {
+            Ok(Look::At(path)) => last = path,
+            Ok(Look::Done(found)) => return found,
+            Err(_) => return Err(Why::Unseen(last)),
+        }
+    }
+}
+
+/// A message of the thread that searches for openers.
+enum Look {
+    /// The directory whose files it examines next.
+    At(String),
+    Done(Result<Option<String>, Why>),
 }
 
 /// Another process that has one of these devices open.
-fn opener(proc: &Path, devices: &[(u32, u32)]) -> Result<Option<String>, Why> {
+fn opener(proc: &Path, devices: &[(u32, u32)], mut look: impl FnMut(&str)) -> Result<Option<String>, Why> {
     let me = std::process::id();
     for process in fs::read_dir(proc).map_err(|_| Why::Unseen("/proc".to_owned()))?.flatten() {
         let pid = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         let Some(pid) = pid.filter(|pid| *pid != me) else { continue };
         // A thread can have files of its own.
         for thread in entries(&process.path().join("task"))? {
-            if has_open(&thread.join("fd"), devices)? {
+            let files = thread.join("fd");
+            look(&files.to_string_lossy());
+            if has_open(&files, devices)? {
                 let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
                 return Ok(Some(format!("{} (process {pid})", clean(name.trim()))));
             }

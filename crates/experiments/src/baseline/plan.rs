@@ -114,6 +114,14 @@ fn steps(ask: &Request, suite: &Suite, own: bool) -> Result<Steps, PlanError> {
             let why = format!("suite {suite} is followed exactly: --{option} can't be used with it");
             return Err(PlanError::Options(why));
         }
+        let first = loads.first().filter(|l| exact && files && !l.load.writes());
+        if let (Some(l), Some(target)) = (first, targets().next()) {
+            let (suite, label, path) = (&suite.name, &l.label, target.path.display());
+            return Err(PlanError::Options(format!(
+                "suite {suite} is followed exactly, and its load {label} reads before anything is written: put a load that writes \
+                 before it, or name a file or drive to read instead of {path}"
+            )));
+        }
         // Whether it leaves a file without gaps for the loads after it.
         let gapless = |l: &SuiteLoad| {
             (l.load.direction, l.load.pattern, l.load.streams) == (Direction::Write, Pattern::Sequential, 1)

@@ -20,7 +20,7 @@ const MOST_SECONDS: f64 = 6.0 * 3600.0;
 /// The verdicts, and the details behind them.
 pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (Vec<String>, Vec<String>) {
     let several = plan.targets.len() > 1;
-    let mut short = if several { rankings(groups) } else { Vec::new() };
+    let mut short = if several { rankings(plan, groups) } else { Vec::new() };
     let mut full = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
@@ -185,11 +185,20 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
     Some(format!("{name}: the sustained speed is not known, because {why}.{needed}"))
 }
 
-/// The order of the targets under each load.
-fn rankings(groups: &[Group<'_>]) -> Vec<String> {
+/// The order of the targets under each load; a second target on a drive is left out.
+fn rankings(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
+    let first_on_drive =
+        |at: usize| plan.targets[..at].iter().find(|target| target.is_on_same_drives(&plan.targets[at]));
+    let ranked: Vec<&Group<'_>> = groups.iter().filter(|g| first_on_drive(g.at).is_none()).collect();
     let rankings: Vec<Ranking<'_>> =
-        labels(groups).into_iter().filter_map(|label| Ranking::of_load(label, groups)).collect();
-    let mut sentences: Vec<String> = rankings.iter().map(Ranking::sentence).collect();
+        labels(groups).into_iter().filter_map(|label| Ranking::of_load(label, &ranked)).collect();
+    let again = |at: usize| Some((first_on_drive(at)?, &plan.targets[at]));
+    let unranked = (0..plan.targets.len()).filter_map(again).map(|(first, again)| {
+        let drives: Vec<&str> = again.drives.iter().map(|drive| drive.name.as_str()).collect();
+        let (a, b, on) = (&first.given, &again.given, listed(&drives));
+        format!("{a} and {b} are both on {on}, so they are not ranked.")
+    });
+    let mut sentences: Vec<String> = unranked.chain(rankings.iter().map(Ranking::sentence)).collect();
     let is_tied = |r: &Ranking<'_>| r.places.len() > 1 && r.places.iter().any(|place| place.len() > 1);
     if rankings.iter().any(is_tied) {
         sentences.push("'=' means no difference found, '≥' that the order is not certain.".to_owned());
@@ -212,8 +221,8 @@ struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    fn of_load(load: &'a str, groups: &'a [Group<'a>]) -> Option<Self> {
-        let same: Vec<&Group<'_>> = groups.iter().filter(|g| g.measure.label == load).collect();
+    fn of_load(load: &'a str, groups: &[&'a Group<'a>]) -> Option<Self> {
+        let same: Vec<&Group<'_>> = groups.iter().copied().filter(|g| g.measure.label == load).collect();
         // Runs of a load differ, so one run does not decide.
         let estimate = |g: &&Group<'_>| match g.runs.len() {
             1 => compare::across_runs(&g.estimate, None),

@@ -275,22 +275,13 @@ impl Exchange {
 mod tests {
     use super::*;
     use crate::{
-        pool::{Member, testing::request},
+        pool::{
+            Member,
+            testing::{request, stick},
+        },
         tools::Replay,
         units::{Layout, Work},
     };
-
-    fn stick(name: &str, bay: &str, serial: &str, shared: bool) -> Drive {
-        Drive {
-            name: name.to_owned(),
-            bay: Some(bay.to_owned()),
-            serial: Some(serial.to_owned()),
-            shared_serial: shared,
-            sectors: 400_000,
-            logical_block: 512,
-            ..Drive::default()
-        }
-    }
 
     fn built(name: &str, drives: [&Drive; 2]) -> Built {
         let request = crate::pool::Request { name: name.to_owned(), ..request(Layout::Raid1) };

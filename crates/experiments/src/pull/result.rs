@@ -10,7 +10,7 @@ use crate::{
     units::KIB,
 };
 
-/// While the drive was away. Times are seconds since it was taken away.
+/// What was found before the drive was taken away, while it was away, and after it came back. Times are seconds since it was taken away.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PullResult {
@@ -51,7 +51,7 @@ pub struct RejoinResult {
     /// Seconds until the pool had all its data on all drives again, from the first command on, or from the return of the drive if
     /// none was needed; none if it never had.
     pub healed: Option<f64>,
-    /// Operations until then.
+    /// Operations until then; none in a pool in use.
     pub during: Operations,
     pub files: FilesFound,
     pub ledger: LedgerFound,

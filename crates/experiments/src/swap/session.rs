@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     act::{MakeSwapArea, SwapLoadResult, SwapMedium, UseSwap},
-    area::Area,
+    area::{Area, is_used},
     group::{Group, POLL},
     watch::{Watch, Zswap},
     worker::{Answer, Order, READY},
@@ -165,10 +165,13 @@ impl Held for Session {
         let Some(area) = self.area.take() else { return Ok(()) };
         let path = area.path();
         area.remove(runner).map_err(|e| {
-            RunError::Act(format!(
-                "its swap area {} may still be in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
-                path.display()
-            ))
+            RunError::Act(match is_used(&path) {
+                Ok(false) => format!("its swap area is not removed completely: {e}"),
+                _ => format!(
+                    "its swap area {} may still be in use ({e}): leave the drive connected, end some programs, then run `drivebench cleanup`",
+                    path.display()
+                ),
+            })
         })
     }
 }

@@ -67,7 +67,13 @@ impl Undo for SwapInUse {
     }
 
     fn report(&self, ended: &str) -> String {
-        format!("The kernel no longer swaps to {}, which {ended} had set up.", self.path.display())
+        let path = self.path.display();
+        match self.path.starts_with("/dev") && zram_number(&self.path).is_none() {
+            true => format!(
+                "The kernel no longer swaps to {path}, which {ended} had set up; its swap signature remains."
+            ),
+            false => format!("Removed {path}, left by {ended}."),
+        }
     }
 }
 

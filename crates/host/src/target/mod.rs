@@ -155,6 +155,12 @@ impl Target {
         self.layers_in(inventory).any(Layer::is_loop) || self.mount.as_ref().is_some_and(stacked)
     }
 
+    /// Whether the drives of both are known and the same.
+    pub fn is_on_same_drives(&self, other: &Self) -> bool {
+        let key = |drive: &Drive| (drive.name.clone(), drive.identity());
+        !self.drives.is_empty() && self.drives.iter().map(key).eq(other.drives.iter().map(key))
+    }
+
     /// Finds the target `text` on this machine: first as a path; else as `bay:1.3`, `serial:4C53`, `label:media`, or
     /// just a serial, world-wide name, identity, label or name in /dev/disk/by-id. A drive with exactly one
     /// writable mounted filesystem resolves to its mount point, else to its block device.

@@ -181,6 +181,11 @@ pub fn events(output: &Output) -> Option<u64> {
     field(&output.stdout, "Events")?.parse().ok()
 }
 
+/// The UUID of an array, as [`detail`] printed it.
+pub fn uuid(output: &Output) -> Option<&str> {
+    field(&output.stdout, "UUID")
+}
+
 /// The value of a line such as `         Events : 60`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = text.lines().filter_map(|line| line.split_once(" : "));

@@ -65,6 +65,11 @@ pub fn former(uuid: &str, part: &str, array: &str, runner: &dyn Runner) -> Resul
         return Ok(Former::Nothing);
     };
     let output = runner.ask(&mdadm::detail(array))?;
+    // Another array may have its name by now.
+    let there = mdadm::uuid(&output).ok_or_else(|| unknown(output.complaint()))?;
+    if digits(there) != digits(uuid) {
+        return Err(unknown(format!("{array} is another array")));
+    }
     let now = mdadm::events(&output).ok_or_else(|| unknown(output.complaint()))?;
     Ok(match found.events > now {
         true => Former::Newer { drive: found.events, array: now },

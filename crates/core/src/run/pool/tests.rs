@@ -367,26 +367,32 @@ fn a_drive_that_became_part_of_a_pool_meanwhile_is_refused() {
 fn a_drive_that_comes_back_with_newer_data_is_told_from_one_that_missed_some() {
     let plan = plan(Layout::Raid1);
     let said = |stdout: String| Output { code: Some(0), stdout, ..Output::default() };
-    let compared = |uuid: &str, events: u64, state: &str, array: &str| {
+    let own = plan.uuids[0].as_str();
+    let other = "153f7e0e:069fb954:415c8744:bbe3e33b";
+    let of_array = |uuid: &str, events: &str| {
+        said(format!("              UUID : {uuid}\n            Events : {events}\n"))
+    };
+    let compared = |uuid: &str, events: u64, state: &str, array: Output| {
         let of_drive = format!(
             "     Array UUID : {uuid}\n          State : clean\n         Events : {events}\n   Array State : {state} ('A' == active)\n"
         );
         let tools = Replay::default()
             .answer("mdadm --examine /dev/sdb1", said(of_drive))
-            .answer("mdadm --detail /dev/md127", said(format!("            Events : {array}\n")));
-        former(&plan.uuids[0], "/dev/sdb1", "/dev/md127", &tools).map_err(|e| e.to_string())
+            .answer("mdadm --detail /dev/md127", array);
+        former(own, "/dev/sdb1", "/dev/md127", &tools).map_err(|e| e.to_string())
     };
-    let own = plan.uuids[0].as_str();
-    assert_eq!(compared(own, 60, "AA", "60"), Ok(Former::Older { whole: true }));
-    assert_eq!(compared(own, 61, "AA", "60"), Ok(Former::Newer { drive: 61, array: 60 }));
+    assert_eq!(compared(own, 60, "AA", of_array(own, "60")), Ok(Former::Older { whole: true }));
+    assert_eq!(compared(own, 61, "AA", of_array(own, "60")), Ok(Former::Newer { drive: 61, array: 60 }));
     // It was used without the other one, and has events of its own.
-    assert_eq!(compared(own, 40, ".A", "60"), Ok(Former::Older { whole: false }));
-    assert_eq!(compared("153f7e0e:069fb954:415c8744:bbe3e33b", 99, "AA", "60"), Ok(Former::Nothing));
-    let unknown = compared(own, 60, "AA", "").expect_err("the array's are not known");
-    assert!(
-        unknown.starts_with("whether /dev/sdb1 has newer data than /dev/md127 is not known"),
-        "{unknown}"
-    );
+    assert_eq!(compared(own, 40, ".A", of_array(own, "60")), Ok(Former::Older { whole: false }));
+    assert_eq!(compared(other, 99, "AA", of_array(own, "60")), Ok(Former::Nothing));
+    for array in [of_array(own, ""), of_array(other, "60"), said(String::new())] {
+        let unknown = compared(own, 60, "AA", array).expect_err("not known");
+        assert!(
+            unknown.starts_with("whether /dev/sdb1 has newer data than /dev/md127 is not known"),
+            "{unknown}"
+        );
+    }
     let none = Output {
         code: Some(1),
         stderr: "mdadm: No md superblock detected on /dev/sdb1.\n".to_owned(),

@@ -69,6 +69,7 @@ impl PoolOfRun {
         let pulled = PulledDrive {
             unplug: Unplug::find(&inventory, drive, act.by)?,
             drive: drive.clone(),
+            drives: build.drives(&inventory).into_iter().flatten().cloned().collect(),
             array: array.transpose()?,
             consent: erase.to_vec(),
         };

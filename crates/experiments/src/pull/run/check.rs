@@ -142,15 +142,15 @@ fn is_elsewhere(member: &Member<'_>, inventory: &Inventory, store: &Path) -> Res
     let is_on = |path: &Path| {
         let path = path.ancestors().find_map(|above| above.canonicalize().ok());
         let on = path.and_then(|path| Target::resolve(inventory, &path.to_string_lossy()).ok());
-        on.is_none_or(|on| on.layers.contains(&member.layer.name))
+        on.map(|on| on.layers.contains(&member.layer.name))
     };
     let name = member.layer.shown();
     match env::current_exe() {
-        _ if is_on(store) => Err(refused(format!(
+        _ if is_on(store) != Some(false) => Err(refused(format!(
             "the store is on {name}, with the journal that brings the drive back: name another one with --store DIR"
         ))),
         // Its own code must be there if the pool hangs.
-        Ok(program) if is_on(&program) => {
+        Ok(program) if is_on(&program) == Some(true) => {
             Err(refused(format!("drivebench itself is on {name}: copy it elsewhere, and run that")))
         }
         _ => Ok(()),

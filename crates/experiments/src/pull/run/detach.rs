@@ -196,7 +196,7 @@ pub fn interrupted() -> BuildError {
     BuildError::Array("interrupted before the drive was taken away".to_owned())
 }
 
-fn is_plugged_in(drive: &Drive) -> bool {
+pub(super) fn is_plugged_in(drive: &Drive) -> bool {
     Path::new("/sys/block").join(&drive.name).exists()
 }
 

@@ -57,6 +57,7 @@ impl UsedPool {
         let pulled = PulledDrive {
             drive: drive.clone(),
             unplug,
+            drives: Vec::new(),
             // The drive that a person agreed to take away is the only one whose superblock may be written.
             consent: vec![consent(drive)],
             array: Some(array),
@@ -82,7 +83,9 @@ impl PoolUnderTest for UsedPool {
     }
 
     fn check_before(&self, load: &Load, pulled: &PulledDrive) -> Result<(), BuildError> {
-        let Some(array) = &pulled.array else { return Ok(()) };
+        let Some(array) = &pulled.array else {
+            return Err(BuildError::Array("the array of the pool is not known".to_owned()));
+        };
         if load.ops().iter().any(|op| op.outcome != Outcome::Done) {
             return Err(BuildError::Drives(format!(
                 "with all drives there, files can't be read, or a second read differs: compare the copies of {} first \

@@ -71,6 +71,8 @@ trait PoolUnderTest {
 struct PulledDrive {
     drive: Drive,
     unplug: Unplug,
+    /// The drives of a pool that the run built.
+    drives: Vec<Drive>,
     /// The array of md that fills the drive when it comes back; none of a pool without copies or parity.
     array: Option<Array>,
     /// The drives whose superblocks may be written: their serials.
@@ -149,7 +151,10 @@ fn take_away(
     pool.check_before(&load, pulled)?;
     let detached = DetachedDrive::announce(journal, &pulled.drive, &pulled.unplug)?;
     load.allow(pool.most_written());
-    let others_work = || array.map_or(Ok(()), |array| array.lacks_no_other(&root));
+    let others_work = || match array {
+        Some(array) => array.lacks_no_other(&root),
+        None => pulled.others_are_here(),
+    };
     let lost = || array.is_some_and(|array| !array.lost(&root).is_empty());
     let zero = detached
         .take_away(&others_work, cancel, &mut |text| watcher.asks(text))
@@ -173,6 +178,18 @@ fn take_away(
 }
 
 impl PulledDrive {
+    /// Refuses to wait on if a person pulled another drive of the pool.
+    fn others_are_here(&self) -> Result<(), BuildError> {
+        let is_gone = |other: &&Drive| other.name != self.drive.name && !detach::is_plugged_in(other);
+        self.drives.iter().find(is_gone).map_or(Ok(()), |other| {
+            Err(BuildError::Drives(format!(
+                "{} is gone, and {} was to be pulled: plug it in again, and start again",
+                other.label(),
+                self.drive.label()
+            )))
+        })
+    }
+
     /// An error after which a pool in use may lack the drive.
     fn may_lack(&self, e: BuildError, pool: &dyn PoolUnderTest) -> BuildError {
         match &self.array {

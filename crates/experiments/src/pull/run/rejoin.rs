@@ -74,7 +74,7 @@ pub fn bring_back(
     Ok(back)
 }
 
-/// Gives the drive to its array, and waits until it is filled, while a pool that the run built is used. Returns how long that took, s.
+/// Gives the drive to its array, and waits until it is filled; meanwhile a pool that the run built is used. Returns how long that took, s.
 fn fill_again(
     session: &Session<'_>,
     pool: &dyn PoolUnderTest,
@@ -89,10 +89,10 @@ fn fill_again(
         thread::sleep(PROGRESS);
     }
     let from = Instant::now();
-    // What is filled in a pool in use gets all of the drives.
+    // A pool in use is not read meanwhile, so that the rebuild is not slowed.
     let load = if pool.is_in_use() { None } else { pool.start_load().ok() };
     if !back.by_itself {
-        match join(session, array, pulled, (&drive, &member), back) {
+        match join(session, pool, (pulled, array), (&drive, &member), back) {
             // udev may have given it back meanwhile.
             Err(_) if array.has(&member, &root) => {}
             joined => joined?,
@@ -113,7 +113,7 @@ fn note_lost(array: &Array, back: &mut RejoinResult) {
     back.lost = !array.lost(&root).is_empty();
     let found = array.find(&Inventory::read(&root));
     let is_complete = found.is_ok_and(|(_, member)| array.is_complete(&member, &root));
-    if !is_complete && back.healed.take().is_some() {
+    if (back.lost || !is_complete) && back.healed.take().is_some() {
         let incomplete = format!("meanwhile {} became incomplete. {ADVICE}", array.shown);
         back.refused.push(array.lacks_no_other(&root).err().map_or(incomplete, |e| e.to_string()));
     }
@@ -122,14 +122,18 @@ fn note_lost(array: &Array, back: &mut RejoinResult) {
 /// Gives the member to its array: as it is, or as a new one where mdadm refuses that.
 fn join(
     session: &Session<'_>,
-    array: &Array,
-    pulled: &PulledDrive,
+    pool: &dyn PoolUnderTest,
+    (pulled, array): (&PulledDrive, &Array),
     (drive, member): (&Drive, &str),
     back: &mut RejoinResult,
 ) -> Result<(), BuildError> {
     let (root, path, node) = (Sysroot::live(), array.path(), format!("/dev/{member}"));
     let claims = Claims::take(Claims::lock(&[drive])?, &pulled.consent)?;
-    may_be_given(array, member, session.runner, &root)?;
+    // Nobody else uses a pool that the run built.
+    match pool.is_in_use() {
+        true => may_be_given(array, member, session.runner, &root)?,
+        false => array.lacks_no_other(&root)?,
+    }
     let mut says = |command: &str| back.commands.push(command.to_owned());
     let mut commands = Commands { runner: session.runner, says: &mut says, exists: &exists };
     match commands.erase(&mdadm::re_add(&path, &node), &claims) {
@@ -152,19 +156,18 @@ fn may_be_given(array: &Array, member: &str, runner: &dyn Runner, root: &Sysroot
         format!(
             "it is still listed as {before}: mdadm /dev/{name} --fail detached --remove detached; mdadm /dev/{name} --re-add {node}"
         )
-    } else if array.degraded(root) == Some(0)
-        || array.work(root).is_some_and(|work| work.action == Action::Recover)
-    {
+    } else if array.degraded(root) == Some(0) || array.has_added(member, root) {
         format!(
             "another drive was added meanwhile and takes its place. Until that is rebuilt, as `drivebench list` shows, keep {drive} as it is"
         )
     } else {
         match former(&array.uuid, &node, &array.path(), runner)? {
             Former::Older { whole: true } => return Ok(()),
+            Former::Nothing => "it has no superblock, or that of another array".to_owned(),
             // No bitmap marks what was written if it was started elsewhere.
             _ => format!(
                 "it may have been used without the others. Look at its files first; to discard them and rebuild it as new: \
-                 wipefs --all {node}; mdadm /dev/{name} --add {node}"
+                 mdadm --zero-superblock {node}; mdadm /dev/{name} --add {node}"
             ),
         }
     };
@@ -327,6 +330,13 @@ impl Array {
         self.degraded(root) == Some(0)
             && self.state(member, root) == MemberState::InSync
             && root.word(&self.file("array_state")).as_deref() != Some("broken")
+    }
+
+    /// Whether it lists a member that it did not have before: somebody added another drive.
+    pub fn has_added(&self, member: &str, root: &Sysroot) -> bool {
+        let is_known = |name: &str| name == self.member || name == member || self.others.contains_key(name);
+        let listed = root.list(&format!("/sys/block/{}/md", self.name));
+        listed.iter().filter_map(|file| file.strip_prefix("dev-")).any(|name| !is_known(name))
     }
 
     /// The kernel's background work on the array.

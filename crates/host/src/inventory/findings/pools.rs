@@ -54,7 +54,7 @@ fn state(inventory: &Inventory, layer: &Layer, pool: &Pool) -> Option<Finding> {
             let uuid = uuid(inventory, layer).unwrap_or("UUID");
             let advice = format!(
                 "Back it up. Then unmount its filesystem; sudo mdadm --stop {node}; sudo mdadm --assemble {node} --uuid={uuid}. \
-                 A failed journal is replaced before: see --add-journal in mdadm(8)."
+                 Replace a failed journal first: see --add-journal in mdadm(8)."
             );
             (Code::Broken, says, advice)
         }
@@ -207,7 +207,7 @@ fn take_back(inventory: &Inventory, layer: &Layer, array: &str) -> Option<String
     let former: Vec<String> = inventory.blocks().filter(is_former).map(|block| block.path()).collect();
     (!former.is_empty()).then(|| {
         format!(
-            "Was part of it: {}. Stop each other array of /proc/mdstat that holds one of these. To take a DRIVE back, unless it was used \
+            "Was part of it: {}. Stop each other array of /proc/mdstat that holds one of these. To take a DRIVE back, the one with the most Events first, unless it was used \
              elsewhere, or `mdadm --assemble --force` was used since it left: sudo mdadm {array} --re-add DRIVE. If --force was used, and files \
              lack the last writes, or it had more Events before that: stop the array, and assemble it with what had more. Otherwise, once all \
              that matters is copied, overwrite it as new: sudo mdadm --zero-superblock DRIVE; sudo mdadm {array} --add DRIVE.",
@@ -225,8 +225,11 @@ fn fill(layer: &Layer, pool: &Pool, spares: &[String]) -> String {
                 "Nothing is filled while it is frozen. If no mdadm but a monitor runs: sudo mdadm --action=idle {node}."
             );
         }
-        _ if !spares.is_empty() => {
-            return format!("{} is filled, or waits: see /proc/mdstat and dmesg.", listed(spares));
+        _ if !spares.is_empty() && spares.len() as u64 >= pool.missing => {
+            return format!(
+                "{} is being filled, or waits for that: see /proc/mdstat and dmesg.",
+                listed(spares)
+            );
         }
         (true, [old, ..], _) => format!("drivebench pool replace {} NEW", shell_word(old)),
         (true, [], _) => {
