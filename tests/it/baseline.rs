@@ -1,9 +1,8 @@
 //! baseline on modelled drives with known speeds, from the plan to the verdicts.
 
-use crate::support::modelled::{ask, carry_out, only, plan, target};
+use crate::support::modelled::{ask, carry_out, counted, only, plan, target};
 use drivebench::{
     analyse::Rules,
-    conditions::BytesMoved,
     experiments::{BASELINE, Effort, LoadName, Request, Values},
     findings::{
         Claim, Findings, Quantity,
@@ -400,15 +399,7 @@ fn a_stick_that_takes_seconds_for_a_block_is_measured_in_six_minutes() {
 #[test]
 fn what_never_reached_the_drive_is_no_evidence_of_it() {
     let (_, events) = by_default(Model { operation_seconds: 20e-6, ..stick(400e6, 500e6) });
-    // Its counters show a half of each read.
-    let counted = |event: &Event| match event {
-        Event::Outcome { step, target, outcome, .. } => {
-            let moved = BytesMoved { read: outcome.bytes_read / 2, written: outcome.bytes_written };
-            vec![event.clone(), Event::Counted { step: *step, target: *target, moved }]
-        }
-        _ => vec![event.clone()],
-    };
-    let findings = BASELINE.findings(&mut events.iter().flat_map(counted));
+    let findings = BASELINE.findings(&mut counted(&events, 2, 1).into_iter());
     let missed = |read: bool| {
         let of = findings.estimates.iter().filter_map(|m| m.load.as_ref());
         distinct(of.filter(|load| load.name.contains("read") == read).map(|load| load.missed))

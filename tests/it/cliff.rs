@@ -1,6 +1,6 @@
 //! cliff on modelled drives with known speeds, from the plan to the verdicts.
 
-use crate::support::modelled::{ask, carry_out, plan_of, target};
+use crate::support::modelled::{ask, carry_out, counted, plan_of, target};
 use drivebench::{
     analyse::{Estimate, Rules},
     experiments::{CLIFF, Request},
@@ -238,6 +238,14 @@ fn writes_through_the_page_cache_give_no_result() {
     let findings = CLIFF.findings(&mut events.into_iter());
     assert!(findings.estimates.is_empty() && findings.verdicts[0].starts_with("Direct I/O was refused"));
     assert!(findings.figures[0].bands.is_empty(), "no sustained speed was said");
+}
+
+#[test]
+fn writes_that_never_reached_the_drive_give_no_result() {
+    let events = counted(&events(&asked(60.0), cached(), 1), 1, 4);
+    let findings = CLIFF.findings(&mut events.into_iter());
+    assert!(findings.estimates.is_empty() && findings.figures[0].bands.is_empty());
+    assert!(findings.verdicts[0].starts_with("Not the drive's speed: at least 75 %"), "{findings:?}");
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::modelled::{ask, carry_out, target};
+use crate::support::modelled::{ask, carry_out, counted, target};
 use drivebench::{
     analyse::{Estimate, Rules},
     experiments::{Request, SIZES},
-    findings::{At, Findings, Quantity, Scope},
+    findings::{At, Findings, LoadKey, Quantity, Scope},
     plan::{Plan, ScratchFile},
     record::Event,
     report::{Format, Style, render},
@@ -213,6 +213,16 @@ fn a_disk_is_only_read_and_a_drive_of_4_kib_blocks_has_no_smaller_direct_transfe
     let smallest =
         |label: &str| plan.measures().filter(|(_, m)| m.label == label).map(|(_, m)| m.load.block).min();
     assert_eq!((smallest("write direct"), smallest("write")), (Some(4096), Some(64)));
+}
+
+#[test]
+fn no_size_is_recommended_by_what_never_reached_the_drive() {
+    let findings = found(&counted(&measured(stick(), 3), 2, 1));
+    let missed = "Not the drive's speed: at least 50 % of the bytes of reads never reached it";
+    assert!(findings.verdicts[0].starts_with(missed), "{findings:?}");
+    assert_eq!(findings.verdicts.len(), 1);
+    let loads: Vec<&LoadKey> = findings.estimates.iter().filter_map(|m| m.load.as_ref()).collect();
+    assert!(loads.iter().all(|load| load.missed.is_some() == load.name.contains("read")), "{loads:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use drivebench::{
     analyse::Rules,
+    conditions::BytesMoved,
     engine::EngineError,
     experiments::{BASELINE, Effort, Experiment, LoadName, Request, Values},
     inventory::{Drive, Inventory},
@@ -129,4 +130,17 @@ pub fn keep_events(store: &Store, at: &str, plan: &Plan, inventory: Inventory, e
     let end = Event::End(End { how: How::Finished, at: at.to_owned() });
     events.iter().chain([&end]).for_each(|event| writer.append(event).expect("appends"));
     run
+}
+
+/// With counters of the drives that show a part of what each load read and wrote.
+pub fn counted(events: &[Event], read: u64, written: u64) -> Vec<Event> {
+    let with = |event: &Event| match event {
+        Event::Outcome { step, target, outcome, .. } => {
+            let moved =
+                BytesMoved { read: outcome.bytes_read / read, written: outcome.bytes_written / written };
+            vec![event.clone(), Event::Counted { step: *step, target: *target, moved }]
+        }
+        _ => vec![event.clone()],
+    };
+    events.iter().flat_map(with).collect()
 }

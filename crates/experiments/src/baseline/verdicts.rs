@@ -1,6 +1,6 @@
 //! Verdicts of baseline: the ranking of drives, what each is fit for, and how each load went.
 
-use super::super::common::{Group, Summary, labels, named};
+use super::super::common::{self, Group, Summary, labels, named};
 use crate::{
     analyse::{
         Cliff, Estimate, Reason, StallSummary,
@@ -8,10 +8,8 @@ use crate::{
         rounds,
     },
     findings::{Fitness, fitness},
-    plan::{Measure, Plan, Rule},
-    units::{
-        Caching, Direction, Ended, aim, capital, count, decimal_bytes, duration, listed, percent, rate, size,
-    },
+    plan::{Plan, Rule},
+    units::{Caching, Ended, aim, capital, count, decimal_bytes, duration, listed, percent, rate, size},
 };
 
 /// The longest run that is suggested for a narrower interval, s.
@@ -28,7 +26,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
         let own_fit = fit.iter().filter(|f| f.target == target.given);
         let is_decided = own_fit.clone().any(|f| f.verdict.is_decided());
         short.extend(is_decided.then(|| say(fitness::sentence(own_fit))));
-        short.extend(missed(&own).map(say));
+        short.extend(common::not_of_the_drive(&own).map(say));
         short.extend(own.iter().filter_map(|g| synced(g)).map(say));
         short.extend(widest(&own).map(say));
         for group in &own {
@@ -48,17 +46,6 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
         short.extend(own.iter().filter_map(|g| failure(g)).map(say));
     }
     (short, full)
-}
-
-/// Loads whose bytes did not all reach the drive.
-fn missed(groups: &[&Group<'_>]) -> Option<String> {
-    let missed: Vec<&&Group<'_>> = groups.iter().filter(|g| g.load.missed.is_some()).collect();
-    let least = missed.iter().filter_map(|g| g.load.missed).min()?;
-    let names: Vec<String> = missed.iter().map(|g| load_name(g)).collect();
-    let names = if missed.len() == groups.len() { "the loads".to_owned() } else { listed(&names) };
-    Some(format!(
-        "Not the drive's speed: at least {least} % of the bytes of {names} never reached it (a cache, holes, compression or deduplication)."
-    ))
 }
 
 /// The aim of a load in rounds, as a share of its speed.
@@ -140,16 +127,7 @@ fn zones(run: &Summary) -> Option<String> {
 
 /// The loads of a suite by their names, others by their direction.
 fn load_name(group: &Group<'_>) -> String {
-    let Measure { load, row, .. } = &group.measure;
-    let verb = match load.direction {
-        Direction::Read => "reads",
-        Direction::Write => "writes",
-        Direction::Mixed { .. } => "mixed reads and writes",
-    };
-    match &group.load.suite {
-        Some(_) => format!("{} {verb}", row.clone().unwrap_or_else(|| load.short_name())),
-        None => capital(verb),
-    }
+    if group.load.suite.is_some() { group.name() } else { capital(&group.name()) }
 }
 
 fn slow_down(name: &str, cliff: &Cliff) -> String {

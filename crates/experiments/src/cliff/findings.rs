@@ -56,7 +56,7 @@ impl Written<'_> {
         let rows = writings.into_iter().filter_map(|(name, writing)| Some((name, writing?)));
         rows.map(|(name, writing)| {
             let mut row = if several { vec![short(&self.target.given), name] } else { vec![name] };
-            row.extend(match writing.falls.last().filter(|_| !self.cached) {
+            row.extend(match writing.falls.last().filter(|_| self.not_its_own.is_none()) {
                 Some(fall) => {
                     [decimal_bytes(fall.at.value as u64), fall.before.text(rate), fall.after.text(rate)]
                 }
@@ -71,7 +71,7 @@ impl Written<'_> {
     /// The cells of a writing in which the speed did not fall: all of it was before, or after, a slow-down.
     fn without_a_fall(&self, writing: &Writing) -> [String; 3] {
         let (speed, none) = (writing.run.estimate.text(rate), || "-".to_owned());
-        let fall = self.first.falls.last().filter(|_| !self.cached);
+        let fall = self.first.falls.last().filter(|_| self.not_its_own.is_none());
         match fall.map(|fall| verdicts::is_fast(writing, fall)) {
             None => ["none seen".to_owned(), speed, none()],
             Some(None) => ["not known".to_owned(), speed, none()],
@@ -81,7 +81,7 @@ impl Written<'_> {
     }
 
     fn estimates(&self) -> Vec<Metric> {
-        if self.cached {
+        if self.not_its_own.is_some() {
             return Vec::new();
         }
         let metric = |quantity, e: &Estimate| Metric::new(&self.target.given, quantity, e.clone());

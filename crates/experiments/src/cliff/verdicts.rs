@@ -1,7 +1,7 @@
 //! The results of writing to a directory, and their verdicts: where the speed falls, what ended the search, what a pause restores.
 
 use super::{
-    super::common::{Group, Series, Summary},
+    super::common::{self, Group, Series, Summary},
     plan::{AGAIN, WRITE},
 };
 use crate::{
@@ -18,14 +18,17 @@ const LEAST: u64 = 32;
 /// No slow-down is found in fewer chunks.
 const CHUNKS: u64 = 128;
 
+const CACHED: &str = "Direct I/O was refused, and writes through the page cache do not show the drive's own cache: try \
+                      another filesystem on that drive.";
+
 pub(super) struct Written<'a> {
     pub target: &'a Target,
     pub first: Writing,
     /// Pause before the second write, s.
     pub pause: Option<f64>,
     pub again: Option<Writing>,
-    /// Writes went through the page cache, so they don't show the drive.
-    pub cached: bool,
+    /// Why the writes don't show the drive.
+    pub not_its_own: Option<String>,
 }
 
 pub(super) struct Writing {
@@ -49,11 +52,15 @@ pub(super) fn written<'a>(
     at: usize,
     target: &'a Target,
 ) -> Option<Written<'a>> {
+    let of_target: Vec<&Group<'_>> = groups.iter().filter(|group| group.at == at).collect();
+    let missed = common::not_of_the_drive(&of_target);
     let first = take(groups, at, WRITE)?;
+    let cached = first.load.caching != Some(Caching::Direct);
+    let not_its_own = if cached { Some(CACHED.to_owned()) } else { missed };
     let mut pauses = plan.steps.iter().filter(|step| step.act.is::<Pause>());
     Some(Written {
         target,
-        cached: first.load.caching != Some(Caching::Direct),
+        not_its_own,
         first,
         pause: pauses.find_map(|step| run.acts.get(&(step.id, at))).map(|result| result.seconds),
         again: take(groups, at, AGAIN),
@@ -62,12 +69,8 @@ pub(super) fn written<'a>(
 
 pub(super) fn verdicts(written: &Written<'_>) -> Vec<String> {
     let first = &written.first;
-    if written.cached {
-        return vec![
-            "Direct I/O was refused, and writes through the page cache do not show the drive's own cache: try \
-             another filesystem on that drive."
-                .to_owned(),
-        ];
+    if let Some(why) = &written.not_its_own {
+        return vec![why.clone()];
     }
     let mut sentences: Vec<String> = first.falls.iter().map(fell).collect();
     match first.falls.last() {
@@ -133,7 +136,7 @@ fn ended(written: &Written<'_>) -> Option<&'static str> {
 pub(super) fn sustained(written: &Written<'_>) -> bool {
     let Writing { run, falls, .. } = &written.first;
     let found = !falls.is_empty() || too_few(&written.first).is_none();
-    found && run.throughput.sustained && !written.cached
+    found && run.throughput.sustained && written.not_its_own.is_none()
 }
 
 /// No slow-down, and what that does not exclude.

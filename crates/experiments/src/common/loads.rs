@@ -10,7 +10,7 @@ use crate::{
     plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
     target::{Kind, Target},
-    units::{Ended, Extent, Histogram, Outcome, Pattern, distinct},
+    units::{Caching, Direction, Ended, Extent, Histogram, Outcome, Pattern, distinct, listed},
 };
 
 /// From this share on, what the drive's counters show of a load's bytes is all of them.
@@ -177,6 +177,20 @@ impl Group<'_> {
             .then(|| self.runs.iter().map(|run| run.rounds.len() as u32).sum())
     }
 
+    /// What it does, such as `4 KiB random reads`, by direction alone outside of suites.
+    pub fn name(&self) -> String {
+        let Measure { load, row, .. } = &self.measure;
+        let verb = match load.direction {
+            Direction::Read => "reads",
+            Direction::Write => "writes",
+            Direction::Mixed { .. } => "mixed reads and writes",
+        };
+        match &self.load.suite {
+            Some(_) => format!("{} {verb}", row.clone().unwrap_or_else(|| load.short_name())),
+            None => verb.to_owned(),
+        }
+    }
+
     pub fn longest(&self) -> Option<Metric> {
         longest(&self.target.given, &self.load, self.runs.iter().map(|run| run.tail.histogram()))
     }
@@ -198,6 +212,21 @@ impl Group<'_> {
         let whole = |r: &&Summary| r.ended.as_ref().is_some_and(Ended::is_whole);
         self.runs.iter().filter(whole).map(|r| r.estimate.value).collect()
     }
+}
+
+/// Names the loads of a target whose bytes did not all reach the drive. Those that are answered by the page cache on purpose don't count.
+pub(in super::super) fn not_of_the_drive(groups: &[&Group<'_>]) -> Option<String> {
+    let cached = |g: &&&Group<'_>| g.measure.load.caching == Caching::Buffered && !g.measure.cold;
+    let loads: Vec<&&Group<'_>> = groups.iter().filter(|g| !cached(g)).collect();
+    let missed: Vec<&&&Group<'_>> = loads.iter().filter(|g| g.load.missed.is_some()).collect();
+    let least = missed.iter().filter_map(|g| g.load.missed).min()?;
+    let names = match missed.len() == loads.len() {
+        true => "the loads".to_owned(),
+        false => listed(&distinct(missed.iter().map(|g| g.name()))),
+    };
+    Some(format!(
+        "Not the drive's speed: at least {least} % of the bytes of {names} never reached it (a cache, holes, compression or deduplication)."
+    ))
 }
 
 /// Labels of the loads, each once, in order.

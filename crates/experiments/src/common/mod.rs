@@ -9,7 +9,7 @@ pub(super) mod pieces;
 pub(super) use file_sets::{FileSets, MeasuredFiles, all_file_sets, file_metrics, file_sets};
 pub(super) use load_summary::{Series, Summary};
 pub(super) use loaded_run::{findings, on, read};
-pub(super) use loads::{Group, Reached, group, labels, load_key, longest};
+pub(super) use loads::{Group, Reached, group, labels, load_key, longest, not_of_the_drive};
 
 use crate::target::Target;
 

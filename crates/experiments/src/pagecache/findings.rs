@@ -57,15 +57,16 @@ fn of<'a>(groups: &[&'a Group<'a>], label: &str) -> Option<&'a Group<'a>> {
     groups.iter().copied().find(|g| g.measure.label == label && way(g).is_some())
 }
 
-/// The label of the load that shows the drive's own speed in this direction.
-fn truth(direction: Direction) -> &'static str {
-    if direction == Direction::Write { TRUE_WRITE } else { TRUE_READ }
+/// The drive's own speed in this direction.
+fn truth<'a>(own: &[&'a Group<'a>], direction: Direction) -> Option<&'a Group<'a>> {
+    let label = if direction == Direction::Write { TRUE_WRITE } else { TRUE_READ };
+    of(own, label).filter(|group| group.load.missed.is_none())
 }
 
 fn table(title: &str, own: &[&Group<'_>], ceiling: &[&Group<'_>]) -> Table {
     let columns = Column::all([("", false), ("speed", false), ("vs drive", true), ("runs", true)]);
     let row = |name: String, group: &Group<'_>| {
-        let true_speed = of(own, truth(group.measure.load.direction)).map(|g| &g.estimate);
+        let true_speed = truth(own, group.measure.load.direction).map(|g| &g.estimate);
         let times = true_speed.and_then(|t| compare::ratio(&group.estimate, t));
         let times = times.map_or(String::new(), |r| match Difference::in_multiples(&r.estimate) {
             Difference::TooWide => "too noisy".to_owned(),
@@ -91,16 +92,16 @@ fn times_of(ratio: f64) -> String {
 
 fn sentences(own: &[&Group<'_>]) -> Vec<String> {
     let pairs = [
-        ("Writes", "a plain dd would report", NAIVE_WRITE, TRUE_WRITE, "with fsync"),
-        ("Reads", "a second dd would report", NAIVE_READ, TRUE_READ, "cold"),
+        ("Writes", "a plain dd would report", NAIVE_WRITE, Direction::Write, "with fsync"),
+        ("Reads", "a second dd would report", NAIVE_READ, Direction::Read, "cold"),
     ];
-    let sentence = |(verb, naively, naive, real, how): (&str, &str, &str, &str, &str)| {
-        let (real, naive) = (of(own, real)?, of(own, naive)?);
+    let sentence = |(verb, naively, naive, direction, how): (&str, &str, &str, Direction, &str)| {
+        let (real, naive) = (truth(own, direction)?, of(own, naive)?);
         let [real_speed, claim] = [real, naive].map(|g| g.estimate.sentence(rate, ONE_RUN));
         let wrong = wrong_by(&naive.estimate, &real.estimate);
         Some(format!("{verb}: {naively} {claim}; the drive does {real_speed} {how}: {wrong}."))
     };
-    pairs.into_iter().filter_map(sentence).collect()
+    common::not_of_the_drive(own).into_iter().chain(pairs.into_iter().filter_map(sentence)).collect()
 }
 
 fn wrong_by(claim: &Estimate, real: &Estimate) -> String {
@@ -135,8 +136,8 @@ fn metrics(group: &Group<'_>, all: &[Group<'_>]) -> Vec<Metric> {
     let metric = |quantity, estimate| Metric::new(&group.target.given, quantity, estimate).of(&group.load);
     let label = &group.measure.label;
     let mut metrics = vec![metric(Quantity::Throughput, group.estimate.clone())];
-    let real =
-        all.iter().find(|g| g.at == group.at && g.measure.label == truth(group.measure.load.direction));
+    let own: Vec<&Group<'_>> = all.iter().filter(|g| g.at == group.at).collect();
+    let real = truth(&own, group.measure.load.direction);
     if [NAIVE_WRITE, NAIVE_READ].contains(&label.as_str()) {
         let ratio = real.and_then(|real| compare::ratio(&group.estimate, &real.estimate));
         metrics.extend(ratio.map(|r| metric(Quantity::RelativeSpeed(Reference::Drive), r.estimate)));

@@ -60,7 +60,10 @@ pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
         let Some(speed) = repeat::median(&speeds) else { continue };
         let point = Point { block: load.block, speed, runs: speeds.len() };
         match curves.iter_mut().find(|c| c.at == group.at && c.load.name == group.load.name) {
-            Some(curve) => curve.points.push(point),
+            Some(curve) => {
+                curve.load.missed = curve.load.missed.max(group.load.missed);
+                curve.points.push(point);
+            }
             None => curves.push(Curve {
                 at: group.at,
                 load: LoadKey { block: None, ..group.load.clone() },

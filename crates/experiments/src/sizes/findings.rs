@@ -1,7 +1,7 @@
 //! How sizes reads its record.
 
 use super::{
-    super::common::{self, Series, named},
+    super::common::{self, Group, Series, named},
     curve::{AS_GOOD, Curve, Point, curves},
 };
 use crate::{
@@ -31,7 +31,11 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
             }
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
-        let (short, full) = sentences(&own);
+        let of_target: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
+        let (short, full) = match common::not_of_the_drive(&of_target) {
+            Some(why) => (vec![why], Vec::new()),
+            None => sentences(&own),
+        };
         let say = |text| named(plan.targets.len() > 1, &plan.targets[at], text);
         findings.verdicts.extend(short.into_iter().map(say));
         findings.details.sentences.extend(full.into_iter().map(say));
