@@ -13,17 +13,23 @@ use crate::{
 pub(super) fn cleanup(store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     let left = [sweep(store.dir()), waiting(store.dir())].concat();
     let mut lines: Vec<String> = left.iter().map(describe).collect();
-    lines.extend(pools_of_runs(store, output));
+    let (built, damaged) = pools(store.dir());
+    lines.extend(pools_of_runs(built, output));
+    lines.extend(
+        damaged
+            .iter()
+            .map(|(path, why)| clean(&format!("{} can't be read: {why}", path.display())).into_owned()),
+    );
     if lines.is_empty() {
         lines.push("Nothing to clean up.".to_owned());
     }
     output.result(&(lines.join("\n") + "\n"))?;
-    Ok(if left.iter().all(|one| one.outcome.is_ok()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let done = damaged.is_empty() && left.iter().all(|one| one.outcome.is_ok());
+    Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Pools that runs built and did not remove. Removing them needs consent.
-fn pools_of_runs(store: &Store, output: &Output) -> Vec<String> {
-    let mut built = pools(store.dir()).0;
+fn pools_of_runs(mut built: Vec<Built>, output: &Output) -> Vec<String> {
     built.retain(|pool| pool.is_of_run() && !pool.busy);
     if built.is_empty() {
         return Vec::new();

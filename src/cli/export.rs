@@ -20,32 +20,30 @@ use crate::{
 pub(super) fn export(args: &Export, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     let named = stored::names(store, &args.runs)?;
     stored::each_once(&named)?;
-    let (runs, whole) = chosen(args, named, store, output)?;
-    match &args.dataset {
-        Some(dir) => add_to_dataset(dir, &runs, whole, store, output),
-        None => {
-            let done = write(&runs, args.format, store, output).map_err(output::unwritable)?;
-            Ok(if whole && done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
-    }
+    let (runs, unreadable) = chosen(args, named, store, output)?;
+    let whole = match &args.dataset {
+        Some(dir) => add_to_dataset(dir, &runs, unreadable, store, output)?,
+        None => write(&runs, args.format, store, output).map_err(output::unwritable)? && unreadable == 0,
+    };
+    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The names of the runs to write, and whether all records could be read that might be among them.
+/// The names of the runs to write, and how many records can't be read that might be among them.
 fn chosen(
     args: &Export,
     named: Vec<String>,
     store: &Store,
     output: &Output,
-) -> anyhow::Result<(Vec<String>, bool)> {
+) -> anyhow::Result<(Vec<String>, u64)> {
     if !named.is_empty() {
         // Check all names before writing anything.
         named.iter().try_for_each(|run| store.open(run).map(drop))?;
-        return Ok((named, true));
+        return Ok((named, 0));
     }
     let (runs, unreadable) = stored::matching(store, store.list()?, &args.filter, output);
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     let own = runs.into_iter().filter(|run| run.copy_of.is_none());
-    Ok((own.map(|run| run.run).collect(), unreadable.is_empty()))
+    Ok((own.map(|run| run.run).collect(), unreadable.len() as u64))
 }
 
 /// Writes the rows of runs, one run at a time, so that memory use stays constant. Returns whether every record could be read to
@@ -69,18 +67,19 @@ fn write(runs: &[String], format: RowFormat, store: &Store, output: &Output) -> 
     Ok(whole)
 }
 
-/// Adds a file of estimates, in Hive's partitions, for each finished run that the dataset does not have yet. `whole`: all that were asked for could be read.
+/// Adds a file of estimates, in Hive's partitions, for each finished run that the dataset does not have yet. Returns whether every record could
+/// be read, of which so many could not be before.
 fn add_to_dataset(
     dir: &Path,
     runs: &[String],
-    mut whole: bool,
+    unreadable: u64,
     store: &Store,
     output: &Output,
-) -> anyhow::Result<ExitCode> {
+) -> anyhow::Result<bool> {
     if dir.exists() && !dir.is_dir() {
         return Err(Usage(format!("{} is a file: name a directory", dir.display())).into());
     }
-    let (mut new, mut left) = (0, 0);
+    let (mut new, mut left, mut whole) = (0, unreadable, unreadable == 0);
     for run in runs {
         let read = || {
             let Some(Event::Start(start)) = store.open(run)?.next() else { bail!("it has no start") };
@@ -104,7 +103,7 @@ fn add_to_dataset(
     }
     let (new, left) = (count(new, "run"), count(left, "unfinished or unreadable run"));
     output.note(&format!("{}: {new} added, {left} left out.", dir.display()));
-    Ok(if whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(whole)
 }
 
 /// Where the rows of a run are. Names of runs are unique in a store only, and cloned machines have the same id: the time

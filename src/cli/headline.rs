@@ -164,6 +164,9 @@ pub(super) fn load_name(load: &LoadKey) -> String {
     if load.caching.is_some_and(|caching| caching != Caching::Direct) {
         name += " cached";
     }
+    if load.missed.is_some() {
+        name += " (not the drive's)";
+    }
     name
 }
 
@@ -223,6 +226,9 @@ mod tests {
             of(mixed.to_vec()),
             ["RND4K Q1 mixed 70 % 8.90 MB/s", "RND4K Q1 mixed 70 % cached 8.90 MB/s"]
         );
+        let missed = key().map(|load| LoadKey { missed: Some(63), ..load });
+        let missed = metric("a", Quantity::Throughput, 8.9e9, missed);
+        assert_eq!(of(vec![missed]), ["RND4K Q1 mixed 70 % (not the drive's) 8900 MB/s"]);
         let unknown = LoadKey { name: "dd".to_owned(), ..LoadKey::default() };
         assert_eq!(of(vec![metric("a", Quantity::Throughput, 8.9e6, Some(unknown))]), ["dd 8.90 MB/s"]);
         assert!(of(vec![]).is_empty());

@@ -120,8 +120,10 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
         }
         (None, None) => true,
     };
-    let mut drives: Vec<DriveHistory> = read(&store)?.into_values().collect();
+    let (drives, unreadable) = read(&store)?;
+    let mut drives: Vec<DriveHistory> = drives.into_values().collect();
     drives.retain(is_asked);
+    unreadable.iter().for_each(|why| output.note(&format!("Left out: {why}.")));
     if args.format == ListFormat::Json {
         output.result(&report::json(&drives))?;
     } else if drives.is_empty() {
@@ -136,11 +138,19 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The history of each drive in the store. Copies of runs, and records that can't be read, are left out.
-pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistory>> {
+/// The history of each drive in the store, and why records can't be read. Copies of runs are left out.
+pub(super) fn read(store: &Store) -> anyhow::Result<(BTreeMap<String, DriveHistory>, Vec<String>)> {
     let mut drives: BTreeMap<String, DriveHistory> = BTreeMap::new();
-    for summary in store.list()?.0.into_iter().filter(|run| run.copy_of.is_none()) {
-        let Ok(findings) = stored::findings(store, &summary.run) else { continue };
+    let (runs, bad) = store.list()?;
+    let mut unreadable: Vec<String> = bad.iter().map(ToString::to_string).collect();
+    for summary in runs.into_iter().filter(|run| run.copy_of.is_none()) {
+        let findings = match stored::findings(store, &summary.run) {
+            Ok(findings) => findings,
+            Err(why) => {
+                unreadable.push(format!("{}: {why}", summary.run));
+                continue;
+            }
+        };
         for carrier in &findings.origin.carriers {
             // The speed of a pool is not that of one drive.
             let [drive] = &carrier.drives[..] else { continue };
@@ -159,7 +169,7 @@ pub(super) fn read(store: &Store) -> anyhow::Result<BTreeMap<String, DriveHistor
         }
     }
     drives.values_mut().for_each(DriveHistory::find_changes);
-    Ok(drives)
+    Ok((drives, unreadable))
 }
 
 /// Days from one time to another; infinite where one is no time.

@@ -60,7 +60,8 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
 
 /// The pages of a store by their file names.
 pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
-    let mut drives: Vec<DriveHistory> = history::read(store)?.into_values().collect();
+    let (drives, unreadable) = history::read(store)?;
+    let mut drives: Vec<DriveHistory> = drives.into_values().collect();
     drives.sort_by(|a, b| a.drive.cmp(&b.drive));
     let alarms = check::alarms(store)?;
     let now = run::now();
@@ -79,7 +80,8 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     }
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
-    pages.insert(INDEX.to_owned(), site::index(&rows, !alarms.is_empty(), runs.len(), &short_date(&now, "")));
+    let index = site::index(&rows, &unreadable, !alarms.is_empty(), runs.len(), &short_date(&now, ""));
+    pages.insert(INDEX.to_owned(), index);
     pages.insert(SIDE_BY_SIDE.to_owned(), site::side_by_side(&rows, &rankings(&drives)));
     Ok(pages)
 }

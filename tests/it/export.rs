@@ -166,6 +166,23 @@ fn records_that_cannot_be_read_are_named_and_the_rest_is_written() {
         assert!(words(&done.err).contains(&said), "{said}: {}", done.err);
     }
     assert!(!done.out.contains(&unknown));
+    let place = Cli::directory();
+    let added = export(&cli, &["--dataset", place.path().join("data").to_str().expect("UTF-8")]);
+    assert_eq!(added.code, 1);
+    assert!(
+        words(&added.err).contains("1 run added, 3 unfinished or unreadable runs left out"),
+        "{}",
+        added.err
+    );
+    for record in ["garbage.jsonl", &unknown] {
+        let site = place.path().join("site");
+        let done = cli.run(["report".as_ref(), "--site".as_ref(), site.as_os_str()]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        let page = fs::read_to_string(site.join("index.html")).expect("a page");
+        for said in [page, cli.run(["history"]).err] {
+            assert!(said.contains("Left out: ") && said.contains(record), "{record}: {said}");
+        }
+    }
     assert_eq!(export(&cli, &[&good]).code, 0, "what isn't asked for may be broken");
 }
 

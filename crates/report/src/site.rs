@@ -58,7 +58,7 @@ pub const SIDE_BY_SIDE: &str = "side-by-side.html";
 /// The first page: what to look at, then all drives by machine, with bars on one scale.
 ///
 /// `checked`: whether any drive was checked.
-pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String {
+pub fn index(drives: &[Drive], unreadable: &[String], checked: bool, runs: usize, now: &str) -> String {
     let mut machines = distinct(drives.iter().map(|drive| drive.machine.clone()));
     machines.sort_by_key(|machine| (machine.is_empty(), machine.clone()));
     let alarmed = || drives.iter().filter(|drive| !drive.alarms.is_empty());
@@ -79,6 +79,7 @@ pub fn index(drives: &[Drive], checked: bool, runs: usize, now: &str) -> String 
             } @else {
                 p.answer { "No drive was checked yet: " code { "drivebench check" } " finds what became slower or sick." }
             }
+            @for why in unreadable { p { "Left out: " (glued(why)) "." } }
             @for machine in &machines {
                 h2 { @if machine.is_empty() { "Machine not known" } @else { (machine) } }
                 @let own = drives.iter().filter(|drive| drive.machine == *machine);
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_first_page_begins_with_what_to_look_at_and_has_one_scale() {
-        let page = index(&drives(), true, 3, "29 Nov 2026");
+        let page = index(&drives(), &[], true, 3, "29 Nov 2026");
         let first = page.find("drive-2.html").expect("the drive with an alarm");
         assert!(first < page.find("drive-1.html").expect("the other"));
         assert!(page.contains("width=\"25.0\"") && page.contains("width=\"100.0\""), "{page}");
@@ -231,7 +232,10 @@ mod tests {
     fn names_stay_text_and_nothing_is_loaded() {
         let [_, sick] = drives();
         let run = Run { name: "r1".to_owned(), page: None, cells: vec!["<img src=x>".to_owned()] };
-        for page in [index(&drives(), false, 0, ""), super::drive(&sick, &[], &[], &["run"], &[run])] {
+        let unreadable = ["<script>.jsonl: <img src=x>".to_owned()];
+        for page in
+            [index(&drives(), &unreadable, false, 0, ""), super::drive(&sick, &[], &[], &["run"], &[run])]
+        {
             assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
             assert!(!page.contains("<img") && !page.contains("http:") && !page.contains("https:"), "{page}");
         }

@@ -108,7 +108,7 @@ const COLUMNS: [Column; 43] = [
 ];
 
 /// Columns that are labels of metrics, too.
-const LABELS: [&str; 11] = [
+const LABELS: [&str; 12] = [
     "suite",
     "direction",
     "read_percent",
@@ -119,6 +119,7 @@ const LABELS: [&str; 11] = [
     "caching",
     "sync",
     "streams",
+    "missed_percent",
     "engine",
 ];
 

@@ -217,6 +217,7 @@ fn the_load_has_columns_of_its_own_and_labels() {
         depth: Some(32),
         caching: Some(Caching::Direct),
         sync: Some(true),
+        missed: Some(63),
         engine: "uring".to_owned(),
         ..LoadKey::default()
     };
@@ -239,12 +240,13 @@ fn the_load_has_columns_of_its_own_and_labels() {
             "direct",
             "each write",
             null,
+            63,
             "uring"
         ])
     );
     assert_eq!(rows[1]["block"], 512);
     let text = metrics(&all);
-    let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct",sync="each write",engine="uring""#;
+    let labels = r#"suite="mark",direction="mixed",read_percent="70",pattern="random",block="4096",depth="32",caching="direct",sync="each write",missed_percent="63",engine="uring""#;
     assert!(text.contains(labels), "{text}");
 }
 
