@@ -1,5 +1,6 @@
 //! Checks before and after a run: conditions that may affect the result are recorded, and flagged where they matter.
 
+mod io_limits;
 mod processors;
 mod snapshot;
 
@@ -11,7 +12,7 @@ pub use snapshot::{Activity, Resync, Snapshot, bytes_written, counted};
 use crate::{
     inventory::{Drive, Inventory, Layer},
     target::{Kind, Target},
-    units::{MIB, count, decimal_bytes, percent, rate, size},
+    units::{MIB, count, decimal_bytes, listed, percent, rate, size},
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +65,7 @@ pub fn check_before(
         governor(machine.governor.as_deref()),
         temperature(None, now),
         throttling(now),
+        control_group(target, now),
     ]);
     checks
 }
@@ -226,6 +228,14 @@ fn arrays(inventory: &Inventory, target: &Target, now: &Snapshot) -> Check {
         )
     });
     check("arrays", joined(&value, "none active"), flag)
+}
+
+fn control_group(target: &Target, now: &Snapshot) -> Check {
+    let own = now.drives.iter().filter(|one| target.drives.iter().any(|drive| drive.name == one.drive));
+    let limits: Vec<&str> = own.flat_map(|one| &one.limits).map(String::as_str).collect();
+    let limits = (!limits.is_empty()).then(|| listed(&limits));
+    let flag = limits.as_ref().map(|limits| format!("A limit of the control group holds {limits}."));
+    check("control group", limits.unwrap_or_else(|| "no limit".to_owned()), flag)
 }
 
 fn free_space(target: &Target) -> Check {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::BytesMoved;
+use super::{BytesMoved, io_limits::io_limits};
 use crate::{
     inventory::{Drive, machine},
     sysroot::Sysroot,
@@ -39,6 +39,9 @@ pub struct Activity {
     /// Sum of the durations of its reads, s.
     #[serde(default)]
     pub reading: f64,
+    /// Limits of control groups on it, such as `reads of vda to 10.5 MB/s`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,9 +55,12 @@ pub struct Resync {
 impl Snapshot {
     pub fn take<'a>(root: &Sysroot, drives: impl IntoIterator<Item = &'a Drive>) -> Self {
         let first = |path: &str| root.word(path)?.split(' ').next()?.parse().ok();
+        let of_drive = |drive: &Drive| {
+            Some(Activity { limits: io_limits(root, &drive.name), ..activity(root, &drive.name)? })
+        };
         Self {
             uptime: first("/proc/uptime"),
-            drives: drives.into_iter().filter_map(|drive| activity(root, &drive.name)).collect(),
+            drives: drives.into_iter().filter_map(of_drive).collect(),
             load: first("/proc/loadavg"),
             temperature: machine::temperature(root),
             throttled: machine::throttled(root),
@@ -99,6 +105,7 @@ fn activity(root: &Sysroot, drive: &str) -> Option<Activity> {
         written: fields.get(6)?.saturating_mul(512),
         busy: *fields.get(9)? as f64 / 1000.0,
         reading: *fields.get(3)? as f64 / 1000.0,
+        limits: Vec::new(),
     })
 }
 

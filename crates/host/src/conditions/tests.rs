@@ -67,6 +67,7 @@ fn a_quiet_machine_has_no_flags_but_every_check() {
             "governor",
             "temperature",
             "throttling",
+            "control group",
         ]
     );
     assert!(preflight.iter().all(|check| !check.value.is_empty()));
@@ -144,7 +145,7 @@ fn compression_that_is_off_is_not_flagged() {
 }
 
 #[test]
-fn other_io_before_a_run_is_flagged_by_how_busy_the_drive_is() {
+fn what_bounds_a_drive_before_a_run_is_flagged() {
     let inventory = fixtures::pi_zero().inventory();
     let target = target(&inventory, "/mnt/a");
     let idle = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(12.0, 40_000, 0, 0.02));
@@ -154,6 +155,13 @@ fn other_io_before_a_run_is_flagged_by_how_busy_the_drive_is() {
     assert_eq!(
         flag(&busy, "other I/O"),
         "Other I/O just before the run on sda: 0.00 MB/s read, 2.00 MB/s written, busy 95 %."
+    );
+    let mut limited = at(12.0, 0, 0, 0.0);
+    limited.drives[0].limits = vec!["reads of sda to 10.5 MB/s".to_owned()];
+    let limited = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &limited);
+    assert_eq!(
+        flag(&limited, "control group"),
+        "A limit of the control group holds reads of sda to 10.5 MB/s."
     );
     let same = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
     assert_eq!(value(&same, "other I/O"), "sda: unknown", "no time between");
