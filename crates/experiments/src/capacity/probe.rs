@@ -16,6 +16,7 @@ use rand::{SeedableRng, seq::SliceRandom};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
+use super::verdict::tail;
 use crate::stamped::{BLOCK, Medium, attempt, stamp, stamped};
 
 /// Blocks as they were before, by their position.
@@ -209,18 +210,6 @@ pub(super) fn probe(
     Ok(Probed { samples, not_restored: test.not_restored, ..probed })
 }
 
-/// The last good and the first bad sample, where all samples are good up to some point and none beyond it.
-pub(super) fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
-    /// Fewer could be bad by chance.
-    const LEAST: usize = 3;
-    let first = samples.iter().position(|s| s.state.is_bad())?;
-    let beyond = &samples[first..];
-    let before = samples[..first].last().map_or(0, |s| s.block);
-    let all = beyond.iter().all(|s| s.state.is_bad());
-    // A wraparound overwrites some blocks with others.
-    (all && (beyond.len() >= LEAST || overwritten)).then_some((before, samples[first].block))
-}
-
 struct Test<'m> {
     medium: &'m mut dyn Medium,
     keeper: &'m mut dyn Keeper,
@@ -306,10 +295,10 @@ impl Test<'_> {
             }
         }
         attempt(self.medium.flush())?;
-        self.pass(what, salt, overflow.clone(), self.sizes.transfer, true, round)?;
-        // Large writes may go past a cache of small ones.
+        // Large writes may go past a cache of small ones. Afterwards they find what it held at wrong places.
         let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
         self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
+        self.pass(what, salt, overflow, self.sizes.transfer, true, round)?;
         attempt(self.medium.flush())?;
         round.replugged = self.keeper.replug(self.medium)?;
         if scan {

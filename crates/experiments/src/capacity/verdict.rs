@@ -1,6 +1,6 @@
 //! The verdict on a drive's size.
 
-use super::probe::{Probed, State, tail};
+use super::probe::{Probed, Sample, State};
 use crate::{analyse::proportion, stamped::BLOCK};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -97,4 +97,20 @@ impl Verdict {
             samples => Self::Unsteady { samples },
         }
     }
+}
+
+/// The last good and the first bad sample, where all samples are good up to some point and none beyond it. Where addresses wrap around,
+/// bad ones before it were overwritten.
+pub(super) fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> {
+    /// Fewer could be bad by chance.
+    const LEAST: usize = 3;
+    let is_bad = |s: &Sample| s.state.is_bad();
+    let first = match overwritten {
+        true => samples.iter().rposition(|s| !is_bad(s)).map_or(0, |last| last + 1),
+        false => samples.iter().position(is_bad)?,
+    };
+    let beyond = &samples[first..];
+    let before = samples[..first].last().map_or(0, |s| s.block);
+    let is_tail = beyond.len() >= if overwritten { 1 } else { LEAST } && beyond.iter().all(is_bad);
+    is_tail.then(|| (before, beyond[0].block))
 }
