@@ -29,7 +29,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
         short.extend(common::not_of_the_drive(&own).map(say));
         short.extend(own.iter().filter_map(|g| synced(g)).map(say));
         short.extend(widest(&own).map(say));
-        for group in &own {
+        for group in own.iter().filter(|g| g.load.missed.is_none()) {
             let [run] = &group.runs[..] else { continue };
             let name = load_name(group);
             let steps = run.throughput.cliffs.iter().map(|cliff| slow_down(&name, cliff));
