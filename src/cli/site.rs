@@ -23,7 +23,7 @@ use crate::{
     findings::{At, Axis, Curve, Figure, Mark, Point, Style, Unit},
     record::{AtomicFile, Store, is_name, keep_new_dir, open_regular},
     report::{
-        MARK, html,
+        MARK,
         site::{self, SIDE_BY_SIDE, SITE},
     },
     run,
@@ -76,7 +76,7 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
         rows.push(row);
     }
     for run in &shown {
-        pages.insert(page(run), html(&[stored::findings(store, run)?]));
+        pages.insert(page(run), site::run(&stored::findings(store, run)?));
     }
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();

@@ -44,7 +44,7 @@ pub fn html(all: &[Findings]) -> String {
         title,
         html! {
             @if let [one] = all {
-                article { h1 { (capital(&one.question)) } (body(one, 0, true)) }
+                (article(one))
             } @else {
                 h1 { (title) }
                 @for (i, one) in all.iter().enumerate() {
@@ -53,6 +53,11 @@ pub fn html(all: &[Findings]) -> String {
             }
         },
     )
+}
+
+/// A run on a page of its own.
+pub(super) fn article(run: &Findings) -> Markup {
+    html! { article { h1 { (capital(&run.question)) } (body(run, 0, true)) } }
 }
 
 /// A page with this content.

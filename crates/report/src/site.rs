@@ -3,13 +3,13 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::{
-    html::{bar, page},
+    html::{article, bar, page},
     plot,
     text::glued,
 };
 use crate::{
     analyse::Estimate,
-    findings::Figure,
+    findings::{Figure, Findings},
     units::{count, distinct, rate},
 };
 
@@ -124,6 +124,14 @@ pub fn drive(drive: &Drive, changes: &[String], figures: &[Figure], heads: &[&st
                 }
             }))
         },
+    )
+}
+
+/// The page of a run.
+pub fn run(findings: &Findings) -> String {
+    page(
+        &findings.question,
+        html! { p.head.soft { a href="index.html" { "All drives" } } (article(findings)) },
     )
 }
 
