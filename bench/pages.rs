@@ -172,4 +172,8 @@ fn main() {
     keep(asked("cliff", sticks(2), &[("max-bytes", "2GiB")]), &models[1..3], Vec::new());
     keep(asked("spinup", vec![whole_disk()], &[("pause", "15")]), &[disk()], Vec::new());
     keep(asked("smallfiles", sticks(1), &[]), &models[2..3], Vec::new());
+    let mut whole: Vec<Target> = (0..4).map(modelled::in_bay).collect();
+    keep(asked("capacity", whole[..2].to_vec(), &[]), &models[1..3], Vec::new());
+    whole.iter_mut().for_each(|target| target.drives[0].sectors = 600_000);
+    keep(asked("accept", whole, &[]), &models, Vec::new());
 }
