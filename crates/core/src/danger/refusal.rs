@@ -80,6 +80,11 @@ impl Refusal {
     pub(super) fn new(drive: &Drive, why: Why) -> Self {
         Self { drive: format!("{}, {},", drive.label(), Block::Drive(drive).path()), why }
     }
+
+    /// Whether another program used the drive, which may end soon.
+    pub fn may_pass(&self) -> bool {
+        matches!(self.why, Why::Busy | Why::Opened(_))
+    }
 }
 
 pub(super) fn find<'a>(inventory: &'a Inventory, identity: &str) -> Result<&'a Drive, Refusal> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cover::{Covered, Failure, cover, part};
 use crate::{
-    danger::Claim,
+    danger::{Claim, Refusal},
     engine::Cancel,
     inventory::Inventory,
     plan::{Act, Changes, Cost, Needs, Step},
@@ -58,6 +58,9 @@ impl WholeDrive {
     }
 }
 
+/// How often a drive is claimed for a part, each time for 2 s. udev reads a drive after each part, which takes long where that fails.
+const CLAIMS: u32 = 15;
+
 /// Marks a drive whose test has failed: later parts leave it out.
 struct LeftOut;
 
@@ -93,7 +96,9 @@ impl CoverPart {
 
     fn cover_one(&self, drive: &WholeDrive, erasable: &[String], cancel: &Cancel) -> Covered {
         let refused = |why: String| Covered::failed(Failure::Refused(why));
-        let claim = match Claim::take(&drive.identity, erasable) {
+        let take = || Claim::take(&drive.identity, erasable);
+        let is_final = |claim: &Result<Claim, Refusal>| !claim.as_ref().is_err_and(Refusal::may_pass);
+        let claim = match (1..CLAIMS).map(|_| take()).find(is_final).unwrap_or_else(take) {
             Ok(claim) => claim,
             // It may have been unplugged between two parts.
             Err(_) if Inventory::read(&Sysroot::live()).drive(&drive.identity).is_none() => {

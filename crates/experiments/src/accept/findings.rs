@@ -172,8 +172,11 @@ fn sentence(verdict: &Verdict, tested: &Tested) -> String {
             format!("ACCEPT: all {} keep what was written.", position(tested.blocks))
         }
         Verdict::Reject(reasons) => {
+            let is_open = !tested.is_whole() && !reasons.contains(&Reason::TooManyErrors);
+            let open =
+                if is_open { format!(" Not all was tested: {}", undecided(tested)) } else { String::new() };
             let reasons: Vec<String> = reasons.iter().map(|reason| self::reason(reason, tested)).collect();
-            format!("REJECT: {}.", reasons.join("; "))
+            format!("REJECT: {}.{open}", reasons.join("; "))
         }
         Verdict::Undecided => format!("UNDECIDED: {}", undecided(tested)),
     }
