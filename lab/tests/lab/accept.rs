@@ -103,7 +103,7 @@ fn a_stick_that_is_pulled_does_not_end_the_test_of_the_others() {
     assert_eq!(running.wait(LIMIT).expect("ends").code, 0, "{}", out(&machine, "cat /work/said"));
     let text = out(&machine, "cat /work/found");
     let found: Findings = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    println!("{}", found.verdicts.join("\n"));
+    println!("{}\n{}", out(&machine, "cat /work/said"), found.verdicts.join("\n"));
     assert!(verdict(&found, "1.1").starts_with("ACCEPT"));
     assert!(verdict(&found, "1.2").starts_with("REJECT: 40 blocks with errors"));
     assert!(

@@ -32,10 +32,13 @@ fn verdict<'a>(found: &'a Findings, errand: &str) -> &'a str {
     found.verdicts.iter().find(|v| v.starts_with(errand)).unwrap_or_else(|| panic!("{found:#?}"))
 }
 
-fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
+fn known_speed(found: &Findings, errand: &str, scope: Scope) -> Option<f64> {
     let is = |m: &&Metric| m.scope == scope && m.load.as_ref().is_some_and(|l| l.name.starts_with(errand));
-    let metric = found.estimates.iter().find(is);
-    metric.unwrap_or_else(|| panic!("no {errand:?}, {scope:?} in {found:#?}")).estimate.value
+    found.estimates.iter().find(is).map(|metric| metric.estimate.value)
+}
+
+fn speed(found: &Findings, errand: &str, scope: Scope) -> f64 {
+    known_speed(found, errand, scope).unwrap_or_else(|| panic!("no {errand:?}, {scope:?} in {found:#?}"))
 }
 
 /// Directories and processes of a share, networks, mounts and process numbers besides those of the machine, and what a kernel says that has crashed.
@@ -204,9 +207,12 @@ fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early(
     out(&machine, &format!("mkdir '{ODD}'"));
     let found =
         findings(&machine, &format!("share {SMALL} --runs 1 --rate 40Mb --protection encrypt '{ODD}'"));
+    // A host that stops the machine during the only transfer leaves none, and that is said.
+    let stopped = found.flags.iter().any(|flag| flag.contains("did not run for"));
     for scope in [Scope::Client, Scope::WithoutProtection, Scope::WithoutAll] {
         for errand in ["put 2.10", "get 2.10", "put by 4 clients", "get by 4 clients", "get 4 files"] {
-            assert!(speed(&found, errand, scope) > 0.0);
+            let is_known = known_speed(&found, errand, scope).map(|speed| speed > 0.0);
+            assert!(is_known.unwrap_or(stopped), "{errand}, {scope:?}: {found:#?}");
         }
     }
     // One run has no interval.

@@ -9,7 +9,7 @@ fn the_spin_up_time_matches_the_ledger() {
     let mut scenario = scenario("sleepy-disk");
     let model = &mut scenario.drives[0].model;
     // QEMU's disk accepts hdparm -y but stays awake; the model's own timer puts it into standby.
-    model.standby.as_mut().expect("it sleeps").after_seconds = 8.0;
+    model.standby.as_mut().expect("it sleeps").after_seconds = 4.0;
     let machine = start(&scenario);
     let found = findings(&machine, "spinup /dev/sda --runs 3 --pause 2s --max-bytes 16MiB");
     let entries = machine.ledger(0).expect("a ledger");
