@@ -67,8 +67,8 @@ fn write(runs: &[String], format: RowFormat, store: &Store, output: &Output) -> 
     Ok(whole)
 }
 
-/// Adds a file of estimates, in Hive's partitions, for each finished run that the dataset does not have yet. Returns whether every record could
-/// be read, of which so many could not be before.
+/// Adds a file of estimates, in Hive's partitions, for each finished run that the dataset does not have yet. `unreadable`: records
+/// that could not be read before. Returns whether all could be read.
 fn add_to_dataset(
     dir: &Path,
     runs: &[String],

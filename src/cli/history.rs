@@ -144,8 +144,12 @@ pub(super) fn read(store: &Store) -> anyhow::Result<(BTreeMap<String, DriveHisto
     let (runs, bad) = store.list()?;
     let mut unreadable: Vec<String> = bad.iter().map(ToString::to_string).collect();
     for summary in runs.into_iter().filter(|run| run.copy_of.is_none()) {
-        let findings = match stored::findings(store, &summary.run) {
-            Ok(findings) => findings,
+        let findings = match stored::read(store, &summary.run) {
+            Ok((findings, None)) => findings,
+            Ok((_, Some(why))) => {
+                unreadable.push(format!("{}: the record {why}", summary.run));
+                continue;
+            }
             Err(why) => {
                 unreadable.push(format!("{}: {why}", summary.run));
                 continue;
@@ -215,7 +219,7 @@ impl DriveHistory {
             let same =
                 |one: &&mut Series| (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &name);
             match self.loads.iter_mut().find(same) {
-                // Loads of one run that differ in the cache only have one name; the first counts.
+                // One point for a run: of several directories or caches, the first counts.
                 Some(series) if series.points.last().is_some_and(|last| last.run == run) => {}
                 Some(series) => series.points.push(point),
                 None => self.loads.push(Series {

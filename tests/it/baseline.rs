@@ -365,7 +365,7 @@ fn directories_on_one_drive_are_not_ranked() {
         (vec![stick(4e6, 8e6), stick(2e6, 4e6), stick(8e6, 9e6)], target("B", 62 * GB, false));
     let (findings, _) = measured(vec![a, twin, other], models, Rules::quick());
     let text = said(&findings).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("A and A2 are both on "), "{text}");
+    assert!(text.contains("A2 is on the same drive as A, so it is not ranked."), "{text}");
     assert!(text.contains("write: B (") && !text.contains("> A2 ("), "{text}");
 }
 

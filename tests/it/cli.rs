@@ -495,7 +495,10 @@ fn catches(pid: u32, signal: Signal) -> bool {
 #[test]
 fn the_second_run_on_a_drive_is_refused_or_waits() {
     let (cli, other, fs) = (Cli::new(), Cli::new(), FaultFs::mount());
-    let mut first = cli.start(long(fs.path()));
+    // However steady and fast the drive is, it takes an hour.
+    let hour = ["run", "baseline", "--rounds", "1000", "--max-time", "1h", "--max-bytes", "64G"];
+    let hour = hour.iter().map(PathBuf::from).chain([fs.path().to_owned()]).collect::<Vec<_>>();
+    let mut first = cli.start(hour);
     first.wait_for("progress");
     let second = other.run(long(fs.path()));
     assert_eq!(second.code, 1, "{}", second.out);

@@ -188,7 +188,7 @@ fn lock(file: &File) -> Result<(), Why> {
 fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Why>) -> Result<T, Why> {
     for _ in 1..TRIES {
         match attempt() {
-            Err(Why::Busy | Why::Opened(_)) => thread::sleep(PAUSE),
+            Err(why) if why.may_pass() => thread::sleep(PAUSE),
             result => return result,
         }
     }

@@ -83,7 +83,13 @@ impl Refusal {
 
     /// Whether another program used the drive, which may end soon.
     pub fn may_pass(&self) -> bool {
-        matches!(self.why, Why::Busy | Why::Opened(_))
+        self.why.may_pass()
+    }
+}
+
+impl Why {
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::Busy | Self::Opened(_))
     }
 }
 

@@ -58,7 +58,7 @@ impl WholeDrive {
     }
 }
 
-/// How often a drive is claimed for a part, each time for 2 s. udev reads a drive after each part, which takes long where that fails.
+/// Attempts to claim a drive for a part. After each part udev reads the drive, which takes long where reads fail.
 const CLAIMS: u32 = 15;
 
 /// Marks a drive whose test has failed: later parts leave it out.
@@ -97,9 +97,11 @@ impl CoverPart {
     fn cover_one(&self, drive: &WholeDrive, erasable: &[String], cancel: &Cancel) -> Covered {
         let refused = |why: String| Covered::failed(Failure::Refused(why));
         let take = || Claim::take(&drive.identity, erasable);
-        let is_final = |claim: &Result<Claim, Refusal>| !claim.as_ref().is_err_and(Refusal::may_pass);
+        let is_final =
+            |claim: &Result<Claim, Refusal>| cancel.is_set() || !claim.as_ref().is_err_and(Refusal::may_pass);
         let claim = match (1..CLAIMS).map(|_| take()).find(is_final).unwrap_or_else(take) {
             Ok(claim) => claim,
+            Err(_) if cancel.is_set() => return Covered::default(),
             // It may have been unplugged between two parts.
             Err(_) if Inventory::read(&Sysroot::live()).drive(&drive.identity).is_none() => {
                 return Covered::failed(Failure::Gone);

@@ -27,9 +27,10 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
         let is_decided = own_fit.clone().any(|f| f.verdict.is_decided());
         short.extend(is_decided.then(|| say(fitness::sentence(own_fit))));
         short.extend(common::not_of_the_drive(&own).map(say));
-        short.extend(own.iter().filter_map(|g| synced(g)).map(say));
-        short.extend(widest(&own).map(say));
-        for group in own.iter().filter(|g| g.load.missed.is_none()) {
+        let its_own: Vec<&Group<'_>> = own.iter().copied().filter(|g| g.load.missed.is_none()).collect();
+        short.extend(its_own.iter().filter_map(|g| synced(g)).map(say));
+        short.extend(widest(&its_own).map(say));
+        for group in &its_own {
             let [run] = &group.runs[..] else { continue };
             let name = load_name(group);
             let steps = run.throughput.cliffs.iter().map(|cliff| slow_down(&name, cliff));
@@ -55,7 +56,7 @@ fn aim_of(group: &Group<'_>) -> Option<f64> {
 
 /// The load with the widest interval, if it misses the target, and the time that would bring all loads to it.
 fn widest(groups: &[&Group<'_>]) -> Option<String> {
-    let wide = |g: &&Group<'_>| aim_of(g).is_some() && !g.estimate.converged && g.load.missed.is_none();
+    let wide = |g: &&Group<'_>| aim_of(g).is_some() && !g.estimate.converged;
     let wide: Vec<&Group<'_>> = groups.iter().copied().filter(wide).collect();
     let half = |g: &Group<'_>| g.estimate.half_width();
     let group = *wide.iter().max_by(|a, b| half(a).total_cmp(&half(b)))?;
@@ -167,14 +168,17 @@ fn unsettled(name: &str, group: &Group<'_>, run: &Summary) -> Option<String> {
 fn rankings(plan: &Plan, groups: &[Group<'_>]) -> Vec<String> {
     let first_on_drive =
         |at: usize| plan.targets[..at].iter().find(|target| target.is_on_same_drives(&plan.targets[at]));
-    let ranked: Vec<&Group<'_>> = groups.iter().filter(|g| first_on_drive(g.at).is_none()).collect();
+    let is_ranked = |g: &&Group<'_>| first_on_drive(g.at).is_none() && g.load.missed.is_none();
+    let ranked: Vec<&Group<'_>> = groups.iter().filter(is_ranked).collect();
     let rankings: Vec<Ranking<'_>> =
         labels(groups).into_iter().filter_map(|label| Ranking::of_load(label, &ranked)).collect();
     let again = |at: usize| Some((first_on_drive(at)?, &plan.targets[at]));
     let unranked = (0..plan.targets.len()).filter_map(again).map(|(first, again)| {
-        let drives: Vec<&str> = again.drives.iter().map(|drive| drive.name.as_str()).collect();
-        let (a, b, on) = (&first.given, &again.given, listed(&drives));
-        format!("{a} and {b} are both on {on}, so they are not ranked.")
+        format!(
+            "{again} is on the same drive as {first}, so it is not ranked.",
+            again = again.given,
+            first = first.given
+        )
     });
     let mut sentences: Vec<String> = unranked.chain(rankings.iter().map(Ranking::sentence)).collect();
     let is_tied = |r: &Ranking<'_>| r.places.len() > 1 && r.places.iter().any(|place| place.len() > 1);

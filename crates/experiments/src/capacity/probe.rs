@@ -295,7 +295,7 @@ impl Test<'_> {
             }
         }
         attempt(self.medium.flush())?;
-        // Large writes may go past a cache of small ones. Afterwards they find what it held at wrong places.
+        // Small writes first: they evict stamps from a cache of small writes, and the large ones find them at wrong places.
         let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
         self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
         self.pass(what, salt, overflow, self.sizes.transfer, true, round)?;

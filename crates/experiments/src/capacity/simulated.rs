@@ -290,9 +290,8 @@ pub(super) fn test(kind: Kind, seed: u64) -> (bool, Verdict, usize) {
             *found == bytes(model.real)
         }
         (Verdict::Fake { how: False::Wraps(at), bytes: found, .. }, Kind::Wraps | Kind::Chain) => {
-            // No sample may be in what is lost before the wraparound.
             let wraps = model.wraps.expect("a wraparound");
-            let is_unseen = (wraps - model.real) * SMALL.samples(model.blocks) < 2 * model.blocks;
+            let is_unseen = probed.samples.iter().all(|s| !(model.real..wraps).contains(&s.block));
             *at == bytes(wraps) && (*found == bytes(model.real) || is_unseen && *found == *at)
         }
         (Verdict::Fails { from }, Kind::FailsBeyond) => *from == bytes(model.real),

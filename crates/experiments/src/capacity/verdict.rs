@@ -66,8 +66,8 @@ impl Verdict {
             return Self::Undecided(Undecided::Nothing);
         }
         if let Some(wraps) = probed.wraps {
-            let real = probed.edge.unwrap_or(wraps);
-            let confirmed = wraps.confirmed && real.confirmed;
+            let real = probed.edge.filter(|edge| edge.confirmed).unwrap_or(wraps);
+            let confirmed = wraps.confirmed;
             return Self::Fake {
                 how: False::Wraps(bytes(wraps.blocks)),
                 bytes: bytes(real.blocks),

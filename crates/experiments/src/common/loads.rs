@@ -10,7 +10,7 @@ use crate::{
     plan::{FILL, Measure, Plan, Rule},
     record::{Run, Step, Windows},
     target::{Kind, Target},
-    units::{Caching, Direction, Ended, Extent, Histogram, Outcome, Pattern, distinct, listed},
+    units::{Direction, Ended, Extent, Histogram, Outcome, Pattern, distinct, listed},
 };
 
 /// From this share on, what the drive's counters show of a load's bytes is all of them.
@@ -214,15 +214,17 @@ impl Group<'_> {
     }
 }
 
-/// Names the loads of a target whose bytes did not all reach the drive. Those that are answered by the page cache on purpose don't count.
+/// Names the loads of a target whose bytes did not all reach the drive.
 pub(in super::super) fn not_of_the_drive(groups: &[&Group<'_>]) -> Option<String> {
-    let cached = |g: &&&Group<'_>| g.measure.load.caching == Caching::Buffered && !g.measure.cold;
-    let loads: Vec<&&Group<'_>> = groups.iter().filter(|g| !cached(g)).collect();
-    let missed: Vec<&&&Group<'_>> = loads.iter().filter(|g| g.load.missed.is_some()).collect();
+    let missed: Vec<&&Group<'_>> = groups.iter().filter(|g| g.load.missed.is_some()).collect();
     let least = missed.iter().filter_map(|g| g.load.missed).min()?;
-    let names = match missed.len() == loads.len() {
+    let names = match missed.len() == groups.len() {
         true => "the loads".to_owned(),
-        false => listed(&distinct(missed.iter().map(|g| g.name()))),
+        false => {
+            let name =
+                |g: &Group<'_>| if g.load.suite.is_some() { g.name() } else { g.measure.label.clone() };
+            listed(&distinct(missed.iter().map(|g| name(g))))
+        }
     };
     Some(format!(
         "Not the drive's speed: at least {least} % of the bytes of {names} never reached it (a cache, holes, compression or deduplication)."

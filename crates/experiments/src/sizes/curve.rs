@@ -82,7 +82,7 @@ pub(super) fn curves(groups: &[Group<'_>]) -> Vec<Curve> {
         };
         // A line needs more than three sizes.
         let rows: Vec<CostSample> = curve.points.iter().map(row).collect();
-        curve.fit = CostFit::new(&rows).filter(|_| rows.len() > 3);
+        curve.fit = CostFit::new(&rows).filter(|_| rows.len() > 3 && curve.load.missed.is_none());
     }
     // The order of measurement is random; this is the order of the report.
     curves.sort_by_key(|c| (c.at, c.direction == Direction::Read, c.caching == Caching::Direct));

@@ -33,7 +33,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
         let of_target: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
         let (short, full) = match common::not_of_the_drive(&of_target) {
-            Some(why) => (vec![why], Vec::new()),
+            Some(why) => (vec![why], sentences(&own).1),
             None => sentences(&own),
         };
         let say = |text| named(plan.targets.len() > 1, &plan.targets[at], text);

@@ -234,7 +234,9 @@ fn control_group(target: &Target, now: &Snapshot) -> Check {
     let own = now.drives.iter().filter(|one| target.drives.iter().any(|drive| drive.name == one.drive));
     let limits: Vec<&str> = own.flat_map(|one| &one.limits).map(String::as_str).collect();
     let limits = (!limits.is_empty()).then(|| listed(&limits));
-    let flag = limits.as_ref().map(|limits| format!("A limit of the control group holds {limits}."));
+    let flag = limits
+        .as_ref()
+        .map(|limits| format!("The control group limits {limits}: run it outside of that group."));
     check("control group", limits.unwrap_or_else(|| "no limit".to_owned()), flag)
 }
 

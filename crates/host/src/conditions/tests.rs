@@ -161,7 +161,7 @@ fn what_bounds_a_drive_before_a_run_is_flagged() {
     let limited = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &limited);
     assert_eq!(
         flag(&limited, "control group"),
-        "A limit of the control group holds reads of sda to 10.5 MB/s."
+        "The control group limits reads of sda to 10.5 MB/s: run it outside of that group."
     );
     let same = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
     assert_eq!(value(&same, "other I/O"), "sda: unknown", "no time between");

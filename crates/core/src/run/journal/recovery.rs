@@ -88,12 +88,20 @@ fn undo(journal: Abandoned, here: &Host, store: &Path) -> Vec<Leftover> {
     }
     if leftovers.iter().all(|one| one.outcome.is_ok()) {
         let path = journal.path.clone();
-        let why = match &journal.unreadable {
-            Some(why) => Some(format!("it can't be read: {why}")),
-            None => fs::remove_file(&journal.path).err().map(|e| e.to_string()),
+        let kept = match &journal.unreadable {
+            // It may say where blocks of a drive belong that were saved beside it.
+            Some(why) => Some(Kept {
+                why: format!("it can't be read: {why}"),
+                remedy: format!(
+                    "use the drivebench that wrote it, or if no .saved file of its run is beside it: {rm_journal}"
+                ),
+            }),
+            None => {
+                let failed = fs::remove_file(&journal.path).err();
+                failed.map(|e| Kept { why: e.to_string(), remedy: rm_journal })
+            }
         };
-        let kept = |why| Leftover { path, ended, outcome: Err(Kept { why, remedy: rm_journal }) };
-        leftovers.extend(why.map(kept));
+        leftovers.extend(kept.map(|kept| Leftover { path, ended, outcome: Err(kept) }));
     }
     leftovers
 }
