@@ -35,6 +35,9 @@ const CHILD: &str = "KILLS_CHILD";
 /// How long a killed process and those that it started may take to disappear.
 const GONE: Duration = Duration::from_secs(10);
 
+/// Further resumes of a run whose time is up too early on a busy machine: each has as much time again.
+const RESUMES: u32 = 3;
+
 /// The commands. `W` and `X` are finished runs, `R` one to resume, `I` an import; `@fuse` and `@disk` are targets, `@out/` the
 /// output directory. What `+` precedes, a run killed before has left files.
 const COMMANDS: [&str; 41] = [
@@ -420,14 +423,19 @@ impl Bench {
             let experiment =
                 lines.first().and_then(|first| first["experiment"].as_str()).ok_or("no start")?;
             let resume = format!("run {experiment} --resume {run}");
-            let done = self.command(&resume)?.output()?;
-            let error =
-                String::from_utf8_lossy(&done.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+            let mut more = 0..RESUMES;
+            let (done, error) = loop {
+                let done = self.command(&resume)?.output()?;
+                let error =
+                    String::from_utf8_lossy(&done.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+                let is_late = error.contains("the time was up before there was one");
+                if !is_late || more.next().is_none() {
+                    break (done, error);
+                }
+            };
             then = match done.status.success() {
                 true => Then::Resumed,
                 false if error.contains("is complete") => then,
-                // On a busy machine; the next resume has as much time again.
-                false if error.contains("the time was up before there was one") => Then::Resumed,
                 false if error.contains("ended before its plan was saved: start a new run") => {
                     Then::SaidToBeCut
                 }

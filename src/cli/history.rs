@@ -144,16 +144,13 @@ pub(super) fn read(store: &Store) -> anyhow::Result<(BTreeMap<String, DriveHisto
     let (runs, bad) = store.list()?;
     let mut unreadable: Vec<String> = bad.iter().map(ToString::to_string).collect();
     for summary in runs.into_iter().filter(|run| run.copy_of.is_none()) {
-        let findings = match stored::read(store, &summary.run) {
-            Ok((findings, None)) => findings,
-            Ok((_, Some(why))) => {
-                unreadable.push(format!("{}: the record {why}", summary.run));
-                continue;
-            }
-            Err(why) => {
-                unreadable.push(format!("{}: {why}", summary.run));
-                continue;
-            }
+        let read = match stored::read(store, &summary.run) {
+            Ok((findings, None)) => Ok(findings),
+            Ok((_, Some(why))) => Err(format!("the record {why}")),
+            Err(why) => Err(why.to_string()),
+        };
+        let Ok(findings) = read.map_err(|why| unreadable.push(format!("{}: {why}", summary.run))) else {
+            continue;
         };
         for carrier in &findings.origin.carriers {
             // The speed of a pool is not that of one drive.

@@ -174,12 +174,12 @@ fn records_that_cannot_be_read_are_named_and_the_rest_is_written() {
         "{}",
         added.err
     );
-    for record in ["garbage.jsonl", &unknown] {
-        let site = place.path().join("site");
-        let done = cli.run(["report".as_ref(), "--site".as_ref(), site.as_os_str()]);
-        assert_eq!(done.code, 0, "{}", done.err);
-        let page = fs::read_to_string(site.join("index.html")).expect("a page");
-        for said in [page, cli.run(["history"]).err] {
+    let site = place.path().join("site");
+    let done = cli.run(["report".as_ref(), "--site".as_ref(), site.as_os_str()]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    let page = fs::read_to_string(site.join("index.html")).expect("a page");
+    for said in [page, cli.run(["history"]).err] {
+        for record in ["garbage.jsonl", &unknown, &bad] {
             assert!(said.contains("Left out: ") && said.contains(record), "{record}: {said}");
         }
     }

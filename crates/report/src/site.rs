@@ -57,7 +57,7 @@ pub const SIDE_BY_SIDE: &str = "side-by-side.html";
 
 /// The first page: what to look at, then all drives by machine, with bars on one scale.
 ///
-/// `checked`: whether any drive was checked.
+/// `unreadable`: the records that are left out, and why. `checked`: whether any drive was checked.
 pub fn index(drives: &[Drive], unreadable: &[String], checked: bool, runs: usize, now: &str) -> String {
     let mut machines = distinct(drives.iter().map(|drive| drive.machine.clone()));
     machines.sort_by_key(|machine| (machine.is_empty(), machine.clone()));

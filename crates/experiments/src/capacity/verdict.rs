@@ -67,11 +67,10 @@ impl Verdict {
         }
         if let Some(wraps) = probed.wraps {
             let real = probed.edge.filter(|edge| edge.confirmed).unwrap_or(wraps);
-            let confirmed = wraps.confirmed;
             return Self::Fake {
                 how: False::Wraps(bytes(wraps.blocks)),
                 bytes: bytes(real.blocks),
-                confirmed,
+                confirmed: wraps.confirmed,
             };
         }
         let share = bad as f64 / samples as f64;
@@ -105,12 +104,11 @@ pub(super) fn tail(samples: &[Sample], overwritten: bool) -> Option<(u64, u64)> 
     /// Fewer could be bad by chance.
     const LEAST: usize = 3;
     let is_bad = |s: &Sample| s.state.is_bad();
-    let first = match overwritten {
-        true => samples.iter().rposition(|s| !is_bad(s)).map_or(0, |last| last + 1),
-        false => samples.iter().position(is_bad)?,
+    let first = samples.iter().rposition(|s| !is_bad(s)).map_or(0, |last| last + 1);
+    let (before, beyond) = samples.split_at(first);
+    let is_tail = match overwritten {
+        true => !beyond.is_empty(),
+        false => beyond.len() >= LEAST && !before.iter().any(is_bad),
     };
-    let beyond = &samples[first..];
-    let before = samples[..first].last().map_or(0, |s| s.block);
-    let is_tail = beyond.len() >= if overwritten { 1 } else { LEAST } && beyond.iter().all(is_bad);
-    is_tail.then(|| (before, beyond[0].block))
+    is_tail.then(|| (before.last().map_or(0, |s| s.block), beyond[0].block))
 }

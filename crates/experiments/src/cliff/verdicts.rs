@@ -18,6 +18,7 @@ const LEAST: u64 = 32;
 /// No slow-down is found in fewer chunks.
 const CHUNKS: u64 = 128;
 
+/// Said of writes for which the filesystem refused direct I/O.
 const CACHED: &str = "Direct I/O was refused, and writes through the page cache do not show the drive's own cache: try \
                       another filesystem on that drive.";
 
@@ -27,7 +28,7 @@ pub(super) struct Written<'a> {
     /// Pause before the second write, s.
     pub pause: Option<f64>,
     pub again: Option<Writing>,
-    /// Why the writes don't show the drive.
+    /// Why the writes don't show the drive, if they don't.
     pub not_its_own: Option<String>,
 }
 

@@ -32,10 +32,10 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
         }
         let own: Vec<&Curve> = curves.iter().filter(|c| c.at == at).collect();
         let of_target: Vec<&Group<'_>> = groups.iter().filter(|g| g.at == at).collect();
-        let (short, full) = match common::not_of_the_drive(&of_target) {
-            Some(why) => (vec![why], sentences(&own).1),
-            None => sentences(&own),
-        };
+        let (mut short, full) = sentences(&own);
+        if let Some(why) = common::not_of_the_drive(&of_target) {
+            short = vec![why];
+        }
         let say = |text| named(plan.targets.len() > 1, &plan.targets[at], text);
         findings.verdicts.extend(short.into_iter().map(say));
         findings.details.sentences.extend(full.into_iter().map(say));
