@@ -29,7 +29,7 @@ use crate::{
     },
     inventory::Inventory,
     record::{PRIVATE, Store, caller, make_dir},
-    run::{self, Place},
+    run::Place,
     sysroot::Sysroot,
     target::Target,
     tools::{Runner, System, systemctl},
@@ -263,7 +263,7 @@ fn begin(
 ) -> anyhow::Result<ExitCode> {
     let root = Sysroot::live();
     let store = stored::store(store)?;
-    let boot_id = run::host(&root).boot_id.ok_or(experiments::BootError::NoBootId)?;
+    let boot_id = experiments::boot_id(&root)?;
     let host = root.word("/proc/sys/kernel/hostname").unwrap_or_default();
     let dir = std::path::absolute(store.dir())?;
     let dir = dir.canonicalize().unwrap_or(dir);
@@ -391,7 +391,7 @@ fn next(
     signals: &Signals,
 ) -> anyhow::Result<Option<(Series, Option<String>)>> {
     let mut series = Series::read()?.ok_or_else(|| anyhow!("there is no series of restarts"))?;
-    let boot_id = run::host(&Sysroot::live()).boot_id.ok_or(experiments::BootError::NoBootId)?;
+    let boot_id = experiments::boot_id(&Sysroot::live())?;
     if !series.begin_boot(&boot_id) {
         return Ok(None);
     }

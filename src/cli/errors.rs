@@ -3,7 +3,7 @@
 use crate::{
     compare::CompareError,
     danger::Refusal,
-    experiments::{BootError, PlanError},
+    experiments::PlanError,
     import::ImportError,
     inventory::BayError,
     plan::{Impossible, SuiteError},
@@ -31,7 +31,6 @@ pub(super) fn code(e: &anyhow::Error) -> u8 {
         || e.is::<TargetError>()
         || e.is::<Refusal>()
         || e.is::<BayError>()
-        || e.is::<BootError>()
         || e.is::<Impossible>()
         || e.is::<SuiteError>()
         || e.is::<CompareError>()

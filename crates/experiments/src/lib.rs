@@ -25,7 +25,7 @@ mod testing;
 pub mod unit_files;
 mod whole_drives;
 
-pub use boot::{BootError, RESTART, STOP, TIMES, has_systemd, is_recorded};
+pub use boot::{RESTART, STOP, TIMES, boot_id, has_systemd, is_recorded};
 pub use options::{Declared, Opt, Spec, Values};
 pub use power::waiting;
 pub use request::{Effort, LoadName, PlanError, Request};

@@ -149,7 +149,7 @@ pub enum PlanError {
     TooFew { experiment: &'static str, least: usize },
     #[error("{experiment} takes {}", count(*most as u64, "target"))]
     TooMany { experiment: &'static str, most: usize },
-    /// Options that don't fit together, or don't fit the targets.
+    /// Options that don't fit together, the targets or this machine.
     #[error("{0}")]
     Options(String),
     #[error(transparent)]

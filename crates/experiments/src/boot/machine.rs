@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::result::{Boot, Boots, RootReads};
+use super::{
+    super::PlanError,
+    result::{Boot, Boots, RootReads},
+};
 use crate::{
     conditions::Snapshot,
     inventory::Drive,
@@ -24,7 +27,7 @@ const EARLIER: usize = 200;
 
 /// Why a boot can't be recorded.
 #[derive(Debug, thiserror::Error)]
-pub enum BootError {
+pub(super) enum BootError {
     #[error(
         "systemd reports no times of this boot ({0}): only a system that systemd started can be measured"
     )]
@@ -115,11 +118,16 @@ fn boots(store: &Store, run: &str) -> impl Iterator<Item = Boots> {
 }
 
 /// Refuses a system that systemd did not start.
-pub fn has_systemd() -> Result<(), BootError> {
+pub fn has_systemd() -> Result<(), PlanError> {
     match finished(&System::default()) {
         Err(BootError::Starting { .. } | BootError::SoftReboot) | Ok(_) => Ok(()),
-        Err(e) => Err(e),
+        Err(e) => Err(PlanError::Options(e.to_string())),
     }
+}
+
+/// The ID of the current boot.
+pub fn boot_id(root: &Sysroot) -> Result<String, PlanError> {
+    host(root).boot_id.ok_or_else(|| PlanError::Options(BootError::NoBootId.to_string()))
 }
 
 /// Boots of the same machine that the newest runs of an experiment have recorded, oldest first; of each the first record.

@@ -8,7 +8,7 @@ mod result;
 #[cfg(test)]
 mod tests;
 
-pub use machine::{BootError, has_systemd, is_recorded};
+pub use machine::{boot_id, has_systemd, is_recorded};
 pub use plan::{RESTART, STOP, TIMES};
 
 use result::{Boot, Boots};
