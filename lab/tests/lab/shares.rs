@@ -226,3 +226,40 @@ fn clients_get_what_they_insist_on_and_nothing_is_left_of_a_run_that_ends_early(
     assert_ne!(run.wait(LIMIT).expect("ends").code, 0);
     assert_eq!(left(&machine), "");
 }
+
+/// Two clients of a server of NFS, on networks of their own. The speed of the slow one's link is what a network card would report.
+const MANY: &str = "touch /etc/exports && mkdir -p /mnt/nas /mnt/b/x /root/.ssh /run/sshd && chmod 700 /root /root/.ssh && mount -t nfsd nfsd /proc/fs/nfsd && \
+    exportfs -o rw,no_root_squash,async,insecure,no_subtree_check,fsid=0 '*:/mnt/b' && rpc.mountd --no-nfs-version 3 && rpc.nfsd --no-nfs-version 3 4 && \
+    ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && cp /root/.ssh/id_ed25519.pub /root/.ssh/authorized_keys && \
+    ssh-keygen -q -t ed25519 -N '' -f /work/host && /bin/ip link set lo up && for n in 1 2; do \
+    /bin/ip netns add c$n && /bin/ip link add s$n type veth peer name eth0 netns c$n && /bin/ip address add 10.77.$n.1/24 dev s$n && /bin/ip link set s$n up && \
+    /bin/ip -n c$n address add 10.77.$n.2/24 dev eth0 && /bin/ip -n c$n link set eth0 up && if [ $n = 1 ]; then \
+    /bin/ip netns exec c$n /sbin/tc qdisc add dev eth0 root tbf rate 4mbit burst 64k latency 400ms && /sbin/tc qdisc add dev s$n root tbf rate 4mbit burst 64k latency 400ms; fi && \
+    /bin/ip netns exec c$n sh -c 'mount --make-rprivate / && echo 4 >/work/speed && if [ '$n' = 1 ]; then mount --bind /work/speed /sys/class/net/eth0/speed; fi && \
+    mount -t nfs4 -o vers=4.2 10.77.'$n'.1:/ /mnt/nas && exec /usr/sbin/sshd -f /dev/null -h /work/host -o AuthorizedKeysFile=/root/.ssh/authorized_keys' && \
+    ssh -o StrictHostKeyChecking=accept-new 10.77.$n.2 true || exit 1; done";
+
+#[test]
+fn of_many_clients_the_slow_one_and_its_link_are_named() {
+    let machine = machine();
+    out(&machine, MANY);
+    let there = |n: u8| format!("--client ssh://10.77.{n}.2/mnt/nas/x");
+    let run = format!("share {} {} --size 1MiB --runs 2", there(1), there(2));
+    let found = findings(&machine, &run);
+    eprintln!("{:#?}", found.verdicts);
+    for errand in ["write 1.05 MB", "read 1.05 MB"] {
+        let said = verdict(&found, errand);
+        assert!(said.contains("the link eth0 of 10.77.1.2 ("), "{said}");
+        let slow = speed(&found, errand, Scope::Together);
+        assert!((0.3e6..0.5e6).contains(&slow), "4 Mb/s are 0.5 MB/s: {slow}");
+        let sum = speed(&found, errand, Scope::Sum);
+        assert!(sum > 1.5 * slow && sum < 2.1 * slow, "all wait for the slowest: {sum}");
+    }
+    assert_eq!(
+        out(
+            &machine,
+            "ls -A /mnt/b/x; find /tmp -name '*drivebench-*' ! -name drivebench-0; pidof fio; true"
+        ),
+        ""
+    );
+}

@@ -338,7 +338,9 @@ impl All<'_> {
             () if loads.clone().any(|load| !load.client.contains_key(PROCESSOR)) => {
                 "use a larger --size to see processors"
             }
-            () if loads.any(|load| !load.server.is_empty()) => "nothing was full",
+            () if loads.any(|load| !load.server.is_empty()) => {
+                "nothing was full; perhaps the protocol waits for answers"
+            }
             () => "no client was full, and the server was not watched",
         };
         let limit = match &self.full(writes)[..] {

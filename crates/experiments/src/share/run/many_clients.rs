@@ -127,15 +127,15 @@ fn at_once(
         let here = || Ok(tools.ask(&ssh::counters_here())?.stdout.lines().map(str::to_owned).collect());
         each.chain(is_server.then(here)).collect()
     };
-    let (before, since) = (look(clients), Instant::now());
+    let (since, before) = (Instant::now(), look(clients));
     let mut output = String::new();
     let run = FioRun::on_servers(job, clients.iter().map(|client| &*client.socket));
     run.run(tools, &stop, &mut |line| output.extend([line, "\n"]))?;
-    let window = since.elapsed().as_secs_f64();
     if cancel.is_set() {
         return Err(RunError::Interrupted);
     }
     let after = look(clients);
+    let window = since.elapsed().as_secs_f64();
     let mut watched: Vec<_> =
         before.into_iter().zip(after).map(|(before, after)| Ok((before?, after?))).collect();
     let here = if is_server { watched.pop() } else { None };
@@ -160,7 +160,8 @@ fn at_once(
     Ok(watched.into_iter().zip(jobs).map(|(watched, job)| load(watched, job)).collect())
 }
 
-/// How busy parts were in a transfer that took so long, which is less than the window between both looks.
+/// How busy parts were in a transfer that took so long, which is less than the window between both looks. Processors are busy before
+/// it, too, so they are left out where the window is much longer.
 fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64) -> Busy {
     let counter = |line: &str| -> Option<(f64, f64, String)> {
         let mut words = line.splitn(3, ' ');
@@ -171,12 +172,12 @@ fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64)
     for (before, after) in before.iter().zip(after) {
         let Some(((from, _, old), (to, most, part))) = counter(before).zip(counter(after)) else { continue };
         if old == part {
+            let lasted = if part == PROCESSOR { window } else { seconds };
             let share = busy.entry(part).or_insert(0.0);
-            *share = share.max((to - from) / most / seconds).min(1.0);
+            *share = share.max((to - from) / most / lasted).min(1.0);
         }
     }
-    // Beside a short transfer, the start of fio counts.
-    busy.retain(|part, share| *share > 0.0 && (part != PROCESSOR || seconds >= window / 2.0));
+    busy.retain(|part, share| if part == PROCESSOR { seconds >= window * 0.9 } else { *share > 0.0 });
     busy
 }
 
@@ -197,8 +198,7 @@ mod tests {
             let found = busy(&both, seconds, 3.0).into_iter();
             found.map(|(part, share)| format!("{part} {share:.3}")).collect::<Vec<_>>()
         };
-        assert_eq!(parts(2.0), ["a processor 0.750", "the drive sda 0.500", "the link eth0 0.950"]);
-        // Of so short a transfer, processors tell nothing.
+        assert_eq!(parts(2.8), ["a processor 0.500", "the drive sda 0.357", "the link eth0 0.679"]);
         assert_eq!(parts(1.0), ["the drive sda 1.000", "the link eth0 1.000"]);
     }
 
@@ -212,7 +212,8 @@ mod tests {
             Some(processors),
             std::thread::available_parallelism().ok().map(|n| n.get().max(processors))
         );
-        assert!(processors > 0 && busy(&(look.clone(), look), 1.0, 1.0).is_empty());
+        assert!(processors > 0);
+        assert_eq!(busy(&(look.clone(), look), 1.0, 1.0), Busy::from([(PROCESSOR.to_owned(), 0.0)]));
     }
 
     #[test]
