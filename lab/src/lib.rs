@@ -22,4 +22,4 @@ mod state;
 
 pub use machine::{Machine, MachineError, Options};
 pub use qemu::Link;
-pub use scenario::Scenario;
+pub use scenario::{Guest, Scenario};
