@@ -102,9 +102,13 @@ fn moves_are_followed_and_drives_are_distinguished_from_bays() {
     assert_eq!(code, 130, "{stopped:#?}");
     assert!(verdict(&stopped).contains("2 of 4 arrangements measured"), "{}", verdict(&stopped));
 
-    // Resume.
+    // Resume. What the host cut short is left out, and then another run is needed.
     let run = stopped.run.clone();
-    let (findings, code) = bays(&mut machine, &["--resume", &run], None, None);
+    let (mut findings, mut code) = bays(&mut machine, &["--resume", &run], None, None);
+    while verdict(&findings).contains("arrangements measured") {
+        assert!(findings.flags.iter().any(|flag| flag.contains("left out")), "{findings:#?}");
+        (findings, code) = bays(&mut machine, &what, None, None);
+    }
     assert_eq!(code, 0, "{findings:#?}");
     println!("{}", verdict(&findings));
     // Equal bays pass a test at 5 % in 19 of 20 runs only; their share of the differences is small in all.
@@ -123,7 +127,11 @@ fn moves_are_followed_and_drives_are_distinguished_from_bays() {
     let slow = Some(("1.3", 2_000_000));
     (0..serials.len()).for_each(|i| limit(&mut machine, i, slow));
     what.extend(["--seed", "2"]);
-    let (findings, code) = bays(&mut machine, &what, slow, None);
+    let (mut findings, mut code) = bays(&mut machine, &what, slow, None);
+    while verdict(&findings).contains("arrangements measured") {
+        assert!(findings.flags.iter().any(|flag| flag.contains("left out")), "{findings:#?}");
+        (findings, code) = bays(&mut machine, &what, slow, None);
+    }
     assert_eq!(code, 0, "{findings:#?}");
     println!("{}", verdict(&findings));
     let bay = &estimate(&findings, "bay 1.3", "read, as a multiple of the median");
