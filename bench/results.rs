@@ -1,4 +1,4 @@
-//! How long a store of 10,000 runs, or of as many as the first argument says, takes to list, filter, compare and export, and how much memory.
+//! How long a store of 10,000 runs, or of as many as the first argument says, takes for lists, history, comparisons, exports and its site, and how much memory.
 //!
 //! The runs are as many copies of one short baseline of a modelled drive, each under its own name and date and on one of
 //! 40 drives. Each command runs in a separate process of this program, selected by an environment variable.
@@ -91,6 +91,9 @@ fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
     // The second run of the same drive.
     let middle = runs.len() / 2;
     let (first, second) = (&runs[middle], runs.get(middle + 40).ok_or("81 runs or more")?);
+    let site = tempfile::tempdir()?;
+    let site = site.path().join("site");
+    let site = site.to_str().ok_or("not UTF-8")?;
     let filtered = ["results", "list", "--drive", "4c530007", "--since", "2026-06-01"];
     println!("what                              seconds  most memory");
     let mut slowest: f64 = 0.0;
@@ -100,9 +103,12 @@ fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
         ("list, filtered", true, &filtered),
         ("show one run", true, &["show", first]),
         ("advise", true, &["advise"]),
+        ("history", true, &["history"]),
         ("compare two runs", true, &["results", "compare", first, second]),
         ("export all as CSV", false, &["results", "export"]),
         ("export the latest as metrics", false, &["results", "export", "--format", "openmetrics"]),
+        ("site, first time", false, &["report", "--site", site]),
+        ("site again", false, &["report", "--site", site]),
     ] {
         let (seconds, kib) = run(store, args)?;
         println!("{what:<33} {seconds:>7.3}  {:>6.1} MiB", kib / 1024.0);
