@@ -234,7 +234,7 @@ const MANY: &str = "touch /etc/exports && mkdir -p /mnt/nas /mnt/b/x /root/.ssh 
     ssh-keygen -q -t ed25519 -N '' -f /work/host && /bin/ip link set lo up && for n in 1 2; do \
     /bin/ip netns add c$n && /bin/ip link add s$n type veth peer name eth0 netns c$n && /bin/ip address add 10.77.$n.1/24 dev s$n && /bin/ip link set s$n up && \
     /bin/ip -n c$n address add 10.77.$n.2/24 dev eth0 && /bin/ip -n c$n link set eth0 up && if [ $n = 1 ]; then \
-    /bin/ip netns exec c$n /sbin/tc qdisc add dev eth0 root tbf rate 4mbit burst 64k latency 400ms && /sbin/tc qdisc add dev s$n root tbf rate 4mbit burst 64k latency 400ms; fi && \
+    /bin/ip netns exec c$n /sbin/tc qdisc add dev eth0 root tbf rate 4mbit burst 32k latency 50ms && /sbin/tc qdisc add dev s$n root tbf rate 4mbit burst 32k latency 50ms; fi && \
     /bin/ip netns exec c$n sh -c 'mount --make-rprivate / && echo 4 >/work/speed && if [ '$n' = 1 ]; then mount --bind /work/speed /sys/class/net/eth0/speed; fi && \
     mount -t nfs4 -o vers=4.2 10.77.'$n'.1:/ /mnt/nas && exec /usr/sbin/sshd -f /dev/null -h /work/host -o AuthorizedKeysFile=/root/.ssh/authorized_keys' && \
     ssh -o StrictHostKeyChecking=accept-new 10.77.$n.2 true || exit 1; done";
@@ -251,7 +251,7 @@ fn of_many_clients_the_slow_one_and_its_link_are_named() {
         let said = verdict(&found, errand);
         assert!(said.contains("the link eth0 of 10.77.1.2 ("), "{said}");
         let slow = speed(&found, errand, Scope::Together);
-        assert!((0.3e6..0.5e6).contains(&slow), "4 Mb/s are 0.5 MB/s: {slow}");
+        assert!((0.2e6..0.5e6).contains(&slow), "4 Mb/s are at most 0.5 MB/s: {slow}");
         let sum = speed(&found, errand, Scope::Sum);
         assert!(sum > 1.5 * slow && sum < 2.1 * slow, "all wait for the slowest: {sum}");
     }
