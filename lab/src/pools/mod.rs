@@ -63,7 +63,9 @@ pub fn named(machine: &Machine, drives: &[usize]) -> (String, String) {
 
 /// The exit code of `drivebench pool`, and all that it printed.
 pub fn pool(machine: &Machine, args: &str) -> Done<(i32, String)> {
-    let output = machine.run(&["sh", "-c", &format!("drivebench pool {args} 2>&1")], LIMIT)?;
+    // Errors must not need the tables for backtraces, which the program lacks.
+    let command = format!("RUST_BACKTRACE=1 drivebench pool {args} 2>&1");
+    let output = machine.run(&["sh", "-c", &command], LIMIT)?;
     // Lines are wrapped at 80 columns.
     let text = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     Ok((output.code, text))
