@@ -1,4 +1,5 @@
-//! How long a store of 10,000 runs, or of as many as the first argument says, takes for lists, history, comparisons, exports and its site, and how much memory.
+//! Time and memory of lists, history, comparisons, exports and the site of a store with 10,000 runs, or as many as the first
+//! argument says.
 //!
 //! The runs are as many copies of one short baseline of a modelled drive, each under its own name and date and on one of
 //! 40 drives. Each command runs in a separate process of this program, selected by an environment variable.
@@ -114,7 +115,10 @@ fn measure(store: &Store, runs: &[String]) -> Result<(), Box<dyn Error>> {
         println!("{what:<33} {seconds:>7.3}  {:>6.1} MiB", kib / 1024.0);
         slowest = if counts { slowest.max(seconds) } else { slowest };
     }
-    println!("results: {slowest:.3} s at most to list, filter, show or compare among {} runs", runs.len());
+    println!(
+        "results: {slowest:.3} s at most among {} runs, but for the first list, exports and the site",
+        runs.len()
+    );
     Ok(())
 }
 

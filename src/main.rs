@@ -1,6 +1,6 @@
 //! The command line's door; see `drivebench::cli`.
 
-/// Read so that Cargo links again when it changes.
+/// Included so that Cargo links again when the linker script changes.
 const _: &str = include_str!("shipped.ld");
 
 fn main() -> std::process::ExitCode {

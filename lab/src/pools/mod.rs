@@ -63,7 +63,7 @@ pub fn named(machine: &Machine, drives: &[usize]) -> (String, String) {
 
 /// The exit code of `drivebench pool`, and all that it printed.
 pub fn pool(machine: &Machine, args: &str) -> Done<(i32, String)> {
-    // Errors must not need the tables for backtraces, which the program lacks.
+    // An error captures a backtrace then, for which the program has no tables.
     let command = format!("RUST_BACKTRACE=1 drivebench pool {args} 2>&1");
     let output = machine.run(&["sh", "-c", &command], LIMIT)?;
     // Lines are wrapped at 80 columns.

@@ -173,7 +173,8 @@ fn open(c: &Crossing, run: &str) -> String {
     let all = count(c.design.len() as u64, "arrangement");
     format!(
         "{done} of {all} measured. All are needed to separate drives from bays. \
-         `drivebench run bays --resume {run}` continues a run that was stopped; if a measurement was left out, start another one."
+         `drivebench run bays --resume {run}` continues a run that was stopped; \
+         if a measurement was left out, start a new run."
     )
 }
 
