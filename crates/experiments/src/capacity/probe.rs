@@ -174,7 +174,7 @@ pub(super) fn probe(
         None => (0..samples).map(|n| test.within(place(n)..place(n + 1))).collect(),
     };
     let overflow = test.sizes.overflow;
-    let Round { mut samples, mut foreign, .. } = test.round("samples", &positions, 0..overflow, false)?;
+    let Round { mut samples, mut foreign, .. } = test.round("samples", &positions, &[], 0..overflow)?;
     let mut bad: Vec<u64> = samples.iter().filter(|s| s.state != State::Good).map(|s| s.block).collect();
     let mut probed = Probed { blocks, ..Probed::default() };
     // Nothing more is written to a drive that is read wrongly, or does not take back what it held.
@@ -186,8 +186,8 @@ pub(super) fn probe(
         // The cache is overflowed elsewhere, and what was overwritten there before is only read.
         // A good sample tells the drive from another that was plugged in.
         let good = samples.iter().find(|s| s.state == State::Good).map(|s| s.block);
-        let again = if bad.is_empty() { positions } else { bad.into_iter().chain(good).collect() };
-        let second = test.round("bad samples again", &again, overflow..3 * overflow, true)?;
+        let again = if bad.is_empty() { positions } else { bad.iter().copied().chain(good).collect() };
+        let second = test.round("bad samples again", &again, &bad, overflow..3 * overflow)?;
         foreign.extend(second.foreign);
         for sample in samples.iter_mut().filter(|s| s.state != State::Good) {
             let now = second.samples.iter().find(|s| s.block == sample.block).map(|s| s.state);
@@ -226,14 +226,15 @@ impl Test<'_> {
         if range.is_empty() { range.start } else { self.random.random_range(range) }
     }
 
-    /// Stamps these blocks, overflows the cache, reads them and restores them. With `scan`, stamps are looked for in the range that the
-    /// first round overwrote.
+    /// Stamps these blocks, overflows the cache, reads them and restores them. Nothing hides in a cache where the blocks that were
+    /// `bad` before are stamped last and bad at once: it is not overflowed then. If the range for that is not the one that the first
+    /// round overwrote, stamps are looked for there.
     fn round(
         &mut self,
         what: &str,
         positions: &[u64],
+        bad: &[u64],
         overflow: Range<u64>,
-        scan: bool,
     ) -> io::Result<Round> {
         use rand::Rng;
         let salt = self.random.random();
@@ -257,7 +258,7 @@ impl Test<'_> {
         self.keeper.save(salt, &saved)?;
         let saved = Rc::new(saved);
         self.saved.insert(salt, Rc::clone(&saved));
-        let tested = self.tested(what, salt, &saved, overflow, scan, &mut round);
+        let tested = self.tested(what, salt, &saved, bad, overflow, &mut round);
         let restored = match self.sizes.file {
             None => restore(self.medium, salt, &saved)?,
             // Files are removed.
@@ -281,12 +282,13 @@ impl Test<'_> {
         what: &str,
         salt: u64,
         saved: &Saved,
+        bad: &[u64],
         overflow: Range<u64>,
-        scan: bool,
         round: &mut Round,
     ) -> io::Result<()> {
         let mut order: Vec<u64> = saved.keys().copied().collect();
         order.shuffle(&mut self.random);
+        order.sort_by_key(|at| bad.contains(at));
         self.keeper.report_progress(&format!("{what}: writing {} blocks", order.len()))?;
         let mut unwritten = BTreeSet::new();
         for &at in &order {
@@ -295,13 +297,19 @@ impl Test<'_> {
             }
         }
         attempt(self.medium.flush())?;
-        // Small writes first: they evict stamps from a cache of small writes, and the large ones find them at wrong places.
-        let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
-        self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
-        self.pass(what, salt, overflow, self.sizes.transfer, true, round)?;
-        attempt(self.medium.flush())?;
+        let mut is_cached = bad.is_empty();
+        for &at in bad {
+            is_cached = is_cached || self.state(salt, at)? == State::Good;
+        }
+        if is_cached {
+            // Small writes first: they evict stamps from a cache of small writes, and the large ones find them at wrong places.
+            let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
+            self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
+            self.pass(what, salt, overflow.clone(), self.sizes.transfer, true, round)?;
+            attempt(self.medium.flush())?;
+        }
         round.replugged = self.keeper.replug(self.medium)?;
-        if scan {
+        if overflow.start > 0 {
             self.pass(what, salt, 0..self.sizes.overflow, self.sizes.transfer, false, round)?;
         }
         order.shuffle(&mut self.random);
@@ -408,7 +416,7 @@ impl Test<'_> {
         let positions: Vec<u64> =
             (0..8).map(|n| found + n).chain(smaller).filter(|at| *at < blocks).collect();
         let overflow = self.sizes.overflow;
-        let round = self.round("wraparound", &positions, overflow..3 * overflow, true)?;
+        let round = self.round("wraparound", &positions, &[], overflow..3 * overflow)?;
         found = gcd(found, gcd_of(&round.foreign));
         let confirmed = round.foreign.iter().any(|(seen, of)| *seen == 0 && *of == found);
         Ok(Some(Edge { blocks: found, confirmed }))
@@ -420,19 +428,19 @@ impl Test<'_> {
         while bad - good > 1 {
             let between = (bad - good - 1).min(self.sizes.search);
             let place = |n: u64| good + 1 + n * (bad - good - 1) / between;
-            let positions: Vec<u64> = once(good).chain((0..between).map(place)).collect();
-            let round = self.round("real size", &positions, 0..overflow, false)?;
-            let first =
-                round.samples.iter().position(|s| s.state != State::Good).unwrap_or(round.samples.len());
+            let positions: Vec<u64> = once(good).chain((0..between).map(place)).chain(once(bad)).collect();
+            let Round { samples, .. } = self.round("real size", &positions, &[bad], 0..overflow)?;
+            let is_bad = |s: &Sample| s.state != State::Good;
+            let first = samples.iter().position(is_bad);
             // Neither all good up to a point nor all bad beyond it.
-            if round.samples[first..].iter().any(|s| s.state == State::Good) {
+            let Some(first) = first.filter(|first| samples[*first..].iter().all(is_bad)) else {
                 return Ok(None);
-            }
-            bad = round.samples.get(first).map_or(bad, |s| s.block);
-            good = first.checked_sub(1).map_or(good, |last| round.samples[last].block);
+            };
+            bad = samples[first].block;
+            good = first.checked_sub(1).map_or(good, |last| samples[last].block);
         }
         let around = bad.saturating_sub(64)..(bad + 64).min(self.medium.blocks());
-        let round = self.round("real size, once more", &around.collect::<Vec<_>>(), 0..overflow, false)?;
+        let round = self.round("real size, once more", &around.collect::<Vec<_>>(), &[], 0..overflow)?;
         let confirmed = round.samples.iter().all(|s| (s.state == State::Good) == (s.block < bad));
         Ok(Some(Edge { blocks: bad, confirmed }))
     }
