@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{
     args::{History, ListFormat},
     check,
-    headline::{headline, load_name},
+    digest::{self, Conditions, Digest, DriveRun},
     output::Output,
     pool,
     results::short_date,
@@ -19,14 +19,11 @@ use super::{
 };
 use crate::{
     analyse::{ChangePoint, Estimate, change_point},
-    findings::{
-        Column, Findings, LoadKey, Metric, Quantity, Scope, Table,
-        fitness::{Use, Verdict},
-    },
-    record::Store,
+    findings::{Column, Table},
+    record::{Store, Summary},
     report::{self, Style},
     run,
-    units::{Direction, percent, rate, shortened},
+    units::{percent, rate, shortened},
 };
 
 /// The heads of the table of runs.
@@ -59,12 +56,9 @@ pub(super) struct Entry {
     pub changed: Vec<Changed>,
 }
 
-/// Conditions that may explain another speed, as far as they are known: the kernel, the port and the filesystem.
-type Conditions = BTreeMap<&'static str, String>;
-
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Changed {
-    pub what: &'static str,
+    pub what: String,
     pub from: String,
     pub to: String,
 }
@@ -100,7 +94,9 @@ pub(super) struct Point {
 fn changes(before: &Conditions, now: &Conditions) -> Vec<Changed> {
     let changed = now.iter().filter_map(|(what, to)| Some((what, before.get(what)?, to)));
     let changed = changed.filter(|(_, from, to)| from != to);
-    changed.map(|(what, from, to)| Changed { what, from: from.clone(), to: to.clone() }).collect()
+    changed
+        .map(|(what, from, to)| Changed { what: what.clone(), from: from.clone(), to: to.clone() })
+        .collect()
 }
 
 pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -141,32 +137,16 @@ pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) 
 /// The history of each drive in the store, and why records can't be read. Copies of runs are left out.
 pub(super) fn read(store: &Store) -> anyhow::Result<(BTreeMap<String, DriveHistory>, Vec<String>)> {
     let mut drives: BTreeMap<String, DriveHistory> = BTreeMap::new();
-    let (runs, bad) = store.list()?;
+    let (runs, bad) = digest::list(store)?;
     let mut unreadable: Vec<String> = bad.iter().map(ToString::to_string).collect();
-    for summary in runs.into_iter().filter(|run| run.copy_of.is_none()) {
-        let read = match stored::read(store, &summary.run) {
-            Ok((findings, None)) => Ok(findings),
-            Ok((_, Some(why))) => Err(format!("the record {why}")),
-            Err(why) => Err(why.to_string()),
-        };
-        let Ok(findings) = read.map_err(|why| unreadable.push(format!("{}: {why}", summary.run))) else {
+    for run in runs.into_iter().filter(|run| run.copy_of.is_none()) {
+        let digest = Digest::of_listed(&run);
+        if let Some(why) = digest.unreadable {
+            unreadable.push(format!("{}: {why}", run.run));
             continue;
-        };
-        for carrier in &findings.origin.carriers {
-            // The speed of a pool is not that of one drive.
-            let [drive] = &carrier.drives[..] else { continue };
-            let names = [drive.model.clone(), drive.serial.clone()];
-            let own = drives.entry(drive.identity.clone()).or_default();
-            own.identity.clone_from(&drive.identity);
-            own.drive = names.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            let origin = &findings.origin;
-            let machine = [origin.host_name.as_ref(), origin.board.as_ref().or(origin.lab.as_ref())];
-            own.machine = machine.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ");
-            let port = drive.bay.as_ref().map(|_| drive.full_bay.clone());
-            let filesystem = carrier.filesystem.clone();
-            let place = [("kernel", origin.kernel.clone()), ("port", port), ("filesystem", filesystem)];
-            let place = place.into_iter().filter_map(|(what, value)| Some((what, value?)));
-            own.add(&findings, &carrier.target, place.collect());
+        }
+        for own in digest.drives {
+            drives.entry(own.identity.clone()).or_default().add(&run, digest.suite.as_deref(), own);
         }
     }
     drives.values_mut().for_each(DriveHistory::find_changes);
@@ -195,54 +175,34 @@ impl DriveHistory {
         if self.drive.is_empty() { &self.identity } else { &self.drive }
     }
 
-    /// Adds the results of a run on one of its targets.
-    fn add(&mut self, findings: &Findings, target: &str, place: Conditions) {
-        let own = |all: &[_]| {
-            let own = all.iter().filter(|metric: &&Metric| metric.target == target);
-            own.cloned().collect::<Vec<_>>()
-        };
-        let estimates = own(&findings.estimates);
-        let (run, at) = (findings.run.clone(), findings.origin.at.clone());
-        let (experiment, suite) = (findings.experiment.clone(), findings.origin.suite.clone());
-        for metric in &estimates {
-            let is_speed = metric.quantity == Quantity::Throughput
-                && metric.scope == Scope::Whole
-                && metric.repetition.is_none();
-            // What never reached the drive says nothing of it.
-            let is_its_own = |load: &&LoadKey| is_speed && load.missed.is_none();
-            let Some(load) = metric.load.as_ref().filter(is_its_own) else { continue };
-            let name = speed_name(load);
-            let point = Point { run: run.clone(), at: at.clone(), speed: metric.estimate.clone() };
+    /// Adds the results of a run.
+    fn add(&mut self, run: &Summary, suite: Option<&str>, own: DriveRun) {
+        let (suite, experiment) = (suite.map(str::to_owned), run.experiment.clone());
+        let (run, at) = (run.run.clone(), run.at.clone());
+        for (load, speed) in own.speeds {
             let same =
-                |one: &&mut Series| (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &name);
+                |one: &&mut Series| (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &load);
+            let point = Point { run: run.clone(), at: at.clone(), speed };
             match self.loads.iter_mut().find(same) {
-                // One point for a run: of several directories or caches, the first counts.
+                // One point for a run: of several directories, the first counts.
                 Some(series) if series.points.last().is_some_and(|last| last.run == run) => {}
                 Some(series) => series.points.push(point),
                 None => self.loads.push(Series {
                     experiment: experiment.clone(),
                     suite: suite.clone(),
-                    load: name,
+                    load,
                     points: vec![point],
                     change: None,
                 }),
             }
         }
-        let lost = findings.fitness.iter().filter(|fitness| fitness.target == target);
-        let lost = lost.filter(|fitness| fitness.purpose == Use::Safekeeping);
-        let mut lost = lost.filter_map(|fitness| match fitness.verdict {
-            Verdict::Unfit(need, value) => {
-                Some(format!("{} ({run})", fitness.purpose.shortfall(need, value)))
-            }
-            Verdict::Fit | Verdict::Undecided(..) => None,
-        });
-        self.lost = lost.next().or(self.lost.take());
-        let numbers = headline(&Findings { estimates, ..findings.clone() });
+        (self.identity, self.drive, self.machine) = (own.identity, own.drive, own.machine);
+        self.lost = own.lost.or(self.lost.take());
         let before = self.runs.last().map(|entry| entry.place.clone()).unwrap_or_default();
-        let changed = changes(&before, &place);
+        let changed = changes(&before, &own.place);
         // What is unknown counts as unchanged.
-        let place = before.into_iter().chain(place).collect();
-        self.runs.push(Entry { run, at, experiment, suite, numbers, place, changed });
+        let place = before.into_iter().chain(own.place).collect();
+        self.runs.push(Entry { run, at, experiment, suite, numbers: own.numbers, place, changed });
     }
 
     /// Looks for a change in the speed of each load.
@@ -298,16 +258,6 @@ pub(super) fn origin(experiment: &str, suite: Option<&str>) -> String {
     [Some(experiment), suite].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// A load with its direction: `SEQ1M read`.
-pub(super) fn speed_name(load: &LoadKey) -> String {
-    let direction = match load.direction {
-        Some(Direction::Read) => " read",
-        Some(Direction::Write) => " write",
-        Some(Direction::Mixed { .. }) | None => "",
-    };
-    load_name(load) + direction
-}
-
 /// `[kernel now 6.12]`.
 fn mark(changed: &Changed) -> String {
     format!("[{} now {}]", changed.what, shortened(&changed.to, 24))
@@ -341,7 +291,10 @@ pub(super) fn sparkline(speeds: &[f64], unicode: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::Origin;
+    use crate::{
+        findings::{Carrier, CarrierDrive, Findings, LoadKey, Metric, Origin, Quantity},
+        units::Direction,
+    };
 
     fn found(run: &str, suite: &str, speeds: &[(&str, Direction, f64)]) -> Findings {
         let metric = |(target, direction, speed): &(&str, Direction, f64)| {
@@ -363,9 +316,18 @@ mod tests {
         }
     }
 
-    fn place(kernel: &str, filesystem: Option<&str>) -> Conditions {
-        let all = [("kernel", Some(kernel)), ("filesystem", filesystem)];
-        all.into_iter().filter_map(|(what, value)| Some((what, value?.to_owned()))).collect()
+    fn add(one: &mut DriveHistory, mut found: Findings, kernel: &str, filesystem: Option<&str>) {
+        found.origin.kernel = Some(kernel.to_owned());
+        let drive = CarrierDrive { model: Some("WDC WD10JPVX WX61".to_owned()), ..CarrierDrive::default() };
+        let carrier = Carrier {
+            target: "a".to_owned(),
+            drives: vec![drive],
+            filesystem: filesystem.map(str::to_owned),
+            ..Carrier::default()
+        };
+        let own = DriveRun::of(&found, &carrier).expect("one drive");
+        let Findings { run, experiment, origin: Origin { at, suite, .. }, .. } = found;
+        one.add(&Summary { run, experiment, at, ..Summary::default() }, suite.as_deref(), own);
     }
 
     #[test]
@@ -373,9 +335,9 @@ mod tests {
         use Direction::{Read, Write};
         let mut one = DriveHistory::default();
         let both = |speed| [("a", Read, speed), ("a", Write, speed / 2.0), ("b", Read, 1.0)];
-        one.add(&found("r1", "mark", &both(100e6)), "a", place("6.1", Some("ext4")));
-        one.add(&found("r2", "cdm", &both(90e6)), "a", place("6.1", None));
-        one.add(&found("r3", "mark", &both(80e6)), "a", place("6.12", Some("btrfs")));
+        add(&mut one, found("r1", "mark", &both(100e6)), "6.1", Some("ext4"));
+        add(&mut one, found("r2", "cdm", &both(90e6)), "6.1", None);
+        add(&mut one, found("r3", "mark", &both(80e6)), "6.12", Some("btrfs"));
         let all: Vec<(&str, &str, Vec<f64>)> = one
             .loads
             .iter()
@@ -393,8 +355,11 @@ mod tests {
                 ("cdm", "SEQ1M write", vec![45e6]),
             ]
         );
-        let changed: Vec<Vec<&str>> =
-            one.runs.iter().map(|entry| entry.changed.iter().map(|one| one.what).collect()).collect();
+        let changed: Vec<Vec<&str>> = one
+            .runs
+            .iter()
+            .map(|entry| entry.changed.iter().map(|one| one.what.as_str()).collect())
+            .collect();
         assert_eq!(changed, [vec![], vec![], vec!["filesystem", "kernel"]]);
     }
 
@@ -414,23 +379,23 @@ mod tests {
 
     #[test]
     fn the_history_of_a_drive_in_the_terminal() {
-        let mut one = DriveHistory { drive: "WDC WD10JPVX WX61".to_owned(), ..DriveHistory::default() };
+        let mut one = DriveHistory::default();
         for (run, speed, kernel) in [("r1", 100e6, "6.1"), ("r2", 95e6, "6.1"), ("r3", 80e6, "6.12")] {
-            one.add(&found(run, "mark", &[("a", Direction::Read, speed)]), "a", place(kernel, None));
+            add(&mut one, found(run, "mark", &[("a", Direction::Read, speed)]), kernel, None);
         }
         insta::assert_snapshot!(text(&one, "2026-11-29T00:00:00Z", Style::PLAIN));
     }
 
     #[test]
     fn a_change_of_speed_is_named() {
-        let mut one = DriveHistory { drive: "WDC WD10JPVX WX61".to_owned(), ..DriveHistory::default() };
+        let mut one = DriveHistory::default();
         for at in 0..12 {
             let speed = if at < 7 { 100e6 } else { 80e6 } * (1.0 + 0.01 * f64::from(at % 3));
             let mut run = found(&format!("r{at}"), "mark", &[("a", Direction::Read, speed)]);
             run.origin.at = format!("2026-{:02}-03T07:30:00Z", at + 1);
             let speed = &mut run.estimates[0].estimate;
             (speed.low, speed.high) = (0.95 * speed.value, 1.05 * speed.value);
-            one.add(&run, "a", place(if at < 7 { "6.1" } else { "6.12" }, None));
+            add(&mut one, run, if at < 7 { "6.1" } else { "6.12" }, None);
         }
         one.find_changes();
         let change = one.loads[0].change.as_ref().expect("a change");

@@ -8,6 +8,7 @@ mod capture;
 mod check;
 mod cleanup;
 mod completions;
+mod digest;
 #[cfg(test)]
 mod docs_tests;
 mod errors;

@@ -12,9 +12,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{
     args::{ListFormat, ListRuns, Results, ResultsAction, Show},
+    digest::{self, Digest},
     errors::Usage,
     export,
-    headline::headline,
     output::Output,
     pack, stored,
 };
@@ -87,74 +87,66 @@ pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Resul
 }
 
 fn list(store: &Store, args: &ListRuns, output: &Output) -> anyhow::Result<ExitCode> {
-    // An unreadable run gets an empty headline, so that it is not read again.
-    let headline = |run: &str| Some(stored::findings(store, run).map(|f| words(&f)).unwrap_or_default());
-    let (runs, unreadable) = stored::matching(store, store.list_with(&headline)?, &args.filter, output);
+    let (runs, unreadable) = stored::matching(store, digest::list(store)?, &args.filter, output);
+    let digests: Vec<Digest> = runs.iter().map(Digest::of_listed).collect();
     if args.format == ListFormat::Json {
-        let listed = runs.iter().map(|run| {
-            let origin =
-                stored::findings(store, &run.run).map(|findings| findings.origin).unwrap_or_default();
+        let listed = runs.iter().zip(&digests).map(|(run, digest)| {
             json!({
                 "run": run.run,
                 "started_at": run.at,
                 "experiment": run.experiment,
-                "targets": origin.carriers.iter().map(|carrier| &carrier.target).collect::<Vec<_>>(),
+                "targets": digest.targets,
                 "drives": run.drives,
                 "board": run.board,
                 "host": run.host,
-                "suite": origin.suite,
-                "rounds": origin.rounds,
-                "quick": origin.quick,
+                "suite": digest.suite,
+                "rounds": digest.rounds,
+                "quick": digest.quick,
                 "ended": End::status(run.end.as_ref()).words(),
                 "copy_of": run.copy_of,
-                "numbers": parts(run).2,
+                "numbers": digest.numbers,
             })
         });
         output.result(&report::json(&listed.collect::<Vec<_>>()))?;
     } else if !runs.is_empty() {
-        let (columns, rows) = lines(&runs, &run::now(), output.style.width);
+        let (columns, rows) = lines(&runs, &digests, &run::now(), output.style.width);
         output.table(columns, rows)?;
     }
     unreadable.iter().for_each(|e| output.note(&format!("{e}.")));
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was measured, such as `/mnt/a +1`; the suite with its rounds, such as `mark ×7, quick`; and then the numbers.
-fn words(findings: &Findings) -> Vec<String> {
-    let origin = &findings.origin;
-    let on = match &origin.carriers[..] {
-        [] => String::new(),
-        [one] => one.target.clone(),
-        [first, others @ ..] => format!("{} +{}", first.target, others.len()),
-    };
-    let rounds = origin.rounds.map(|rounds| format!("×{rounds}"));
-    let suite = origin.suite.clone().into_iter().chain(rounds).collect::<Vec<_>>().join(" ");
-    let quick = origin.quick.then(|| "quick".to_owned());
-    let suite = [suite].into_iter().filter(|suite| !suite.is_empty()).chain(quick).collect::<Vec<_>>();
-    [on, suite.join(", ")].into_iter().chain(headline(findings)).collect()
-}
+impl Digest {
+    /// What was measured, such as `/mnt/a +1`.
+    fn on(&self) -> String {
+        match &self.targets[..] {
+            [] => String::new(),
+            [one] => one.clone(),
+            [first, others @ ..] => format!("{first} +{}", others.len()),
+        }
+    }
 
-/// What was measured, the suite, and the numbers.
-fn parts(run: &Summary) -> (&str, &str, &[String]) {
-    match run.headline.as_deref() {
-        Some([on, suite, numbers @ ..]) => (on, suite, numbers),
-        _ => ("", "", &[]),
+    /// The suite with its rounds, such as `mark ×7, quick`.
+    fn suite_and_rounds(&self) -> String {
+        let rounds = self.rounds.map(|rounds| format!("×{rounds}"));
+        let suite = self.suite.clone().into_iter().chain(rounds).collect::<Vec<_>>().join(" ");
+        let quick = self.quick.then(|| "quick".to_owned());
+        [suite].into_iter().filter(|suite| !suite.is_empty()).chain(quick).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// A line for each run, `width` columns at most. `now` is the time of the list, as RFC 3339.
-fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<String>>) {
+fn lines(runs: &[Summary], digests: &[Digest], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<String>>) {
     let medium = width >= MEDIUM;
     let room = if medium { 14 } else { 8 };
-    let cells = |run: &Summary| {
-        let (on, suite, _) = parts(run);
+    let cells = |(run, digest): (&Summary, &Digest)| {
         let mut cells = vec![run.run.clone()];
         cells.extend(medium.then(|| short_date(&run.at, now)));
-        cells.extend([run.experiment.clone(), shortened(on, room)]);
-        cells.extend(medium.then(|| suite.to_owned()));
+        cells.extend([run.experiment.clone(), shortened(&digest.on(), room)]);
+        cells.extend(medium.then(|| digest.suite_and_rounds()));
         cells
     };
-    let rows: Vec<Vec<String>> = runs.iter().map(cells).collect();
+    let rows: Vec<Vec<String>> = runs.iter().zip(digests).map(cells).collect();
     let mut names = match medium {
         true => vec!["run", "when (UTC)", "experiment", "on", "suite"],
         false => vec!["run", "experiment", "on"],
@@ -166,8 +158,8 @@ fn lines(runs: &[Summary], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<Str
     // The last column has what the others leave of the width.
     let room = width.saturating_sub(taken.sum()).max(8);
     names.push(if room < HEAD.len() { "read / write" } else { HEAD });
-    let rows = rows.into_iter().zip(runs).map(|(mut row, run)| {
-        row.push(result(run, room));
+    let rows = rows.into_iter().zip(runs).zip(digests).map(|((mut row, run), digest)| {
+        row.push(result(run, &digest.numbers, room));
         row
     });
     (names.iter().map(|name| Column::new(name, false)).collect(), rows.collect())
@@ -180,12 +172,11 @@ const HEAD: &str = "result (read / write)";
 const MEDIUM: usize = 70;
 
 /// How a run ended, unless it is finished, and as many of its numbers as fit.
-fn result(run: &Summary, room: usize) -> String {
+fn result(run: &Summary, numbers: &[String], room: usize) -> String {
     let status = End::status(run.end.as_ref());
     let ended = (status != RunStatus::Finished).then(|| status.words().to_owned());
     let ended = run.copy_of.iter().map(|run| format!("copy of {run}")).chain(ended);
-    let numbers = parts(run).2.iter().cloned();
-    let fits = ended.chain(numbers).reduce(|line, next| {
+    let fits = ended.chain(numbers.iter().cloned()).reduce(|line, next| {
         let longer = format!("{line}, {next}");
         if longer.width() <= room { longer } else { line }
     });
@@ -214,41 +205,40 @@ mod tests {
     };
 
     fn listed(width: usize) -> String {
-        let run = |run: &str, at: &str, experiment: &str, drives: &[&str], headline: &[&str]| Summary {
+        let run = |run: &str, at: &str, experiment: &str, drives: &[&str]| Summary {
             run: run.to_owned(),
             at: at.to_owned(),
             experiment: experiment.to_owned(),
-            targets: vec!["/mnt/a (Cruzer Blade 4C530001 in bay 1.1)".to_owned()],
             drives: drives.iter().map(|drive| (*drive).to_owned()).collect(),
-            board: None,
-            host: None,
             end: Some(End { how: How::Finished, at: String::new() }),
-            written: Default::default(),
-            headline: Some(
-                ["/mnt/a +1", "mark ×7"].iter().chain(headline).map(|word| (*word).to_owned()).collect(),
-            ),
-            copy_of: None,
+            ..Summary::default()
         };
         let stopped = Some(End { how: How::Interrupted, at: String::new() });
         let twins = ["Cruzer Blade 4C530001", "Cruzer Blade 4C530002"];
         let runs = [
-            run("rold", "2024-11-22T07:30:00Z", "baseline", &["/mnt/nas"], &["SEQ4K 28.1 / 8.90 MB/s"]),
-            run(
-                "r6qj",
-                "2026-11-21T07:30:00Z",
-                "baseline",
-                &twins[..1],
-                &["SEQ1M 28.1 / 8.90 MB/s", "RND4K Q1 6.20 / 0.13 MB/s"],
-            ),
-            run("r7xz", "2026-11-21T08:30:00Z", "smallfiles", &twins, &["write 3.1 ms a file"]),
-            Summary {
-                end: stopped,
-                ..run("r8xz", "2026-11-22T08:30:00Z", "cliff", &twins[..1], &["SEQ4K write 8.90 MB/s"])
-            },
-            run("rpoo", "2026-11-22T09:00:00Z", "baseline", &twins[..1], &["SEQ1M 184 / 38.9 MB/s"]),
-            Summary { end: None, ..run("r9kq", "2026-11-22T09:30:00Z", "sizes", &[], &[]) },
+            run("rold", "2024-11-22T07:30:00Z", "baseline", &["/mnt/nas"]),
+            run("r6qj", "2026-11-21T07:30:00Z", "baseline", &twins[..1]),
+            run("r7xz", "2026-11-21T08:30:00Z", "smallfiles", &twins),
+            Summary { end: stopped, ..run("r8xz", "2026-11-22T08:30:00Z", "cliff", &twins[..1]) },
+            run("rpoo", "2026-11-22T09:00:00Z", "baseline", &twins[..1]),
+            Summary { end: None, ..run("r9kq", "2026-11-22T09:30:00Z", "sizes", &[]) },
         ];
-        let (columns, rows) = lines(&runs, "2026-11-22T10:00:00Z", width);
+        let numbers: [&[&str]; 6] = [
+            &["SEQ4K 28.1 / 8.90 MB/s"],
+            &["SEQ1M 28.1 / 8.90 MB/s", "RND4K Q1 6.20 / 0.13 MB/s"],
+            &["write 3.1 ms a file"],
+            &["SEQ4K write 8.90 MB/s"],
+            &["SEQ1M 184 / 38.9 MB/s"],
+            &[],
+        ];
+        let digests = numbers.map(|numbers| Digest {
+            targets: ["/mnt/a", "/mnt/b"].map(str::to_owned).into(),
+            suite: Some("mark".to_owned()),
+            rounds: Some(7),
+            numbers: numbers.iter().map(|&number| number.to_owned()).collect(),
+            ..Digest::default()
+        });
+        let (columns, rows) = lines(&runs, &digests, "2026-11-22T10:00:00Z", width);
         table(&Table { title: String::new(), columns, rows }, Style { width, ..Style::PLAIN })
     }
 

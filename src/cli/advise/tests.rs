@@ -768,17 +768,11 @@ fn the_decisions_of_each_experiment_reach_advice() {
 #[test]
 fn few_of_thousands_of_runs_are_read() {
     let summary = |n: usize| Summary {
-        copy_of: None,
         run: format!("r{n}"),
         at: format!("2026-01-01T{n:08}"),
         experiment: ["baseline", "together", "another"][n % 3].to_owned(),
-        targets: Vec::new(),
-        drives: Vec::new(),
-        headline: None,
-        host: None,
-        board: None,
-        end: None,
         written: [(format!("D{}", n % 7), 0)].into(),
+        ..Summary::default()
     };
     let summaries: Vec<Summary> = (0..10_000).map(summary).collect();
     let here = (0..6).map(|n| format!("D{n}")).collect();

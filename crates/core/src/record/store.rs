@@ -21,7 +21,7 @@ use super::{
     caller, home, lock, make_dir,
     owner::leads_elsewhere,
     reader::{MOST_GROWTH, open_own, open_regular},
-    summary::{Headline, INDEX, Index},
+    summary::{Digest, INDEX, Index},
 };
 use crate::units::Histogram;
 
@@ -264,8 +264,8 @@ impl Store {
         self.list_with(&|_| None)
     }
 
-    /// The same with headlines. The index keeps them, so that each is computed once.
-    pub fn list_with(&self, headline: &Headline<'_>) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
+    /// The same with digests. The index keeps them, so that each is computed once.
+    pub fn list_with(&self, digest: &Digest<'_>) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
         let unreadable = |source| StoreError::Unreadable { path: self.dir.clone(), source };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
@@ -286,7 +286,7 @@ impl Store {
         for run in names {
             let mut read = || {
                 let path = self.path(&run);
-                (index.summary(&path, &run, headline), path)
+                (index.summary(&path, &run, digest), path)
             };
             let summary = match read() {
                 (Err(e), _) if e.is_gone() => read(),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{AtomicFile, End, PRIVATE, ReadError, Reader, Run, reader::open_regular};
 use crate::inventory::Drive;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub run: String,
     /// When it began, as RFC 3339.
@@ -30,8 +30,8 @@ pub struct Summary {
     pub end: Option<End>,
     /// Bytes written, by the identity of the drive.
     pub written: BTreeMap<String, u64>,
-    /// Its most important numbers, as the program that listed it last wrote them; `None` before it was listed.
-    pub headline: Option<Vec<String>>,
+    /// What the program that listed it last keeps of its findings; `None` before it was listed.
+    pub digest: Option<String>,
     /// The run of which this record is a copy, according to both records.
     #[serde(skip)]
     pub copy_of: Option<String>,
@@ -60,7 +60,7 @@ impl Summary {
         });
         Ok(Self {
             drives: drives.collect(),
-            headline: None,
+            digest: None,
             copy_of: None,
             run: start.run,
             at: start.at,
@@ -87,13 +87,13 @@ struct State {
 struct Entry {
     #[serde(flatten)]
     state: State,
-    /// The version of drivebench that wrote the headline; another version writes it again.
+    /// The version of drivebench that wrote the digest; another version writes it again.
     version: String,
     summary: Summary,
 }
 
-/// The headline of a run; `None` if the list needs none.
-pub type Headline<'a> = dyn Fn(&str) -> Option<Vec<String>> + 'a;
+/// The digest of a run; `None` if the list needs none.
+pub type Digest<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -116,15 +116,15 @@ impl Index {
         let read = |file| serde_json::from_reader(BufReader::new(file)).ok();
         let entries: Vec<Entry> = open_regular(&path).ok().and_then(read).unwrap_or_default();
         let current = |entry: Entry| {
-            let headline = entry.summary.headline.filter(|_| entry.version == VERSION);
-            (entry.state, Summary { headline, ..entry.summary })
+            let digest = entry.summary.digest.filter(|_| entry.version == VERSION);
+            (entry.state, Summary { digest, ..entry.summary })
         };
         let known = entries.into_iter().map(current).collect();
         Self { path, known, kept: Vec::new(), learned: false }
     }
 
-    /// The summary of the record in this file; `headline` adds the headline where it is unknown.
-    pub fn summary(&mut self, path: &Path, run: &str, headline: &Headline<'_>) -> Result<Summary, ReadError> {
+    /// The summary of the record in this file; `digest` makes the digest where it is unknown.
+    pub fn summary(&mut self, path: &Path, run: &str, digest: &Digest<'_>) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (bytes, seconds, nanoseconds) = (meta.len(), meta.mtime(), meta.mtime_nsec());
@@ -133,9 +133,9 @@ impl Index {
             Some(summary) => summary,
             None => Summary::read(path).inspect(|_| self.learned = true)?,
         };
-        if summary.headline.is_none() {
-            summary.headline = headline(run);
-            self.learned |= summary.headline.is_some();
+        if summary.digest.is_none() {
+            summary.digest = digest(run);
+            self.learned |= summary.digest.is_some();
         }
         self.kept.push(Entry { state, version: VERSION.to_owned(), summary: summary.clone() });
         Ok(summary)
@@ -205,22 +205,21 @@ mod tests {
     }
 
     #[test]
-    fn a_headline_is_computed_once_for_each_version_of_drivebench() {
+    fn a_digest_is_computed_once_for_each_version_of_drivebench() {
         let home = tempfile::tempdir().expect("a directory");
         let store = Store::at(home.path().to_owned());
         let (run, _) = store.create(start).expect("creates");
-        let listed =
-            |headline: &Headline<'_>| store.list_with(headline).expect("lists").0[0].headline.clone();
+        let listed = |digest: &Digest<'_>| store.list_with(digest).expect("lists").0[0].digest.clone();
         assert_eq!(listed(&|_| None), None);
-        let one = Some(vec!["1 MB/s".to_owned()]);
-        assert_eq!(listed(&|name| (name == run).then(|| vec!["1 MB/s".to_owned()])), one);
+        let one = Some("1 MB/s".to_owned());
+        assert_eq!(listed(&|name| (name == run).then(|| "1 MB/s".to_owned())), one);
         assert_eq!(listed(&|_| panic!("the index has it")), one);
         let index = home.path().join("index");
         let text = fs::read_to_string(&index).expect("an index");
         assert!(text.contains(VERSION), "{text}");
         fs::write(&index, text.replace(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\""))
             .expect("writes");
-        assert_eq!(listed(&|_| Some(vec!["2 MB/s".to_owned()])), Some(vec!["2 MB/s".to_owned()]));
+        assert_eq!(listed(&|_| Some("2 MB/s".to_owned())), Some("2 MB/s".to_owned()));
     }
 
     #[test]
