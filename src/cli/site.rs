@@ -70,7 +70,8 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let shown: BTreeSet<&str> = drives.iter().flat_map(|one| with_pages(&one.runs)).collect();
     for one in &drives {
         let row = row(one, alarms.get(&one.identity).cloned().unwrap_or_default(), &now);
-        let changes: Vec<String> = one.loads.iter().filter_map(Series::change_in_words).collect();
+        let changes = one.loads.iter().filter_map(Series::change_in_words);
+        let changes: Vec<String> = changes.filter(|change| !row.alarms.contains(change)).collect();
         let runs: Vec<site::Run> = one.runs.iter().rev().map(|entry| line(entry, &shown, &now)).collect();
         pages.insert(row.page.clone(), site::drive(&row, &changes, &figures(one), &HEADS, &runs));
         rows.push(row);
@@ -167,6 +168,9 @@ fn with_pages(runs: &[Entry]) -> impl Iterator<Item = &str> {
 
 fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
     alarms.extend(one.lost.clone());
+    let slower =
+        one.loads.iter().filter(|series| series.change.as_ref().is_some_and(|c| c.ratio.value < 1.0));
+    alarms.extend(slower.filter_map(Series::change_in_words).take(1));
     let newest = |direction: &str| {
         let own = one.loads.iter().filter(|series| series.load.ends_with(direction));
         let last = own.filter_map(|series| Some((series, series.points.last()?)));
@@ -239,6 +243,7 @@ fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::history::SpeedChange;
 
     fn pages(names: &[&str]) -> BTreeMap<String, String> {
         names.iter().map(|name| ((*name).to_owned(), format!("{MARK}{SITE}{name}"))).collect()
@@ -258,6 +263,30 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, [INDEX, "notes.html", "r2.html"]);
+    }
+
+    #[test]
+    fn a_drive_that_became_slower_is_to_be_looked_at_first() {
+        let alarms = |ratio| {
+            let change = SpeedChange {
+                since: "2026-08-19T10:00:00Z".to_owned(),
+                after: "2026-08-12T10:00:00Z".to_owned(),
+                until: "2026-08-19T10:00:00Z".to_owned(),
+                ratio: Estimate::unbounded(ratio, ""),
+            };
+            let series = ["SEQ1M read", "SEQ1M write"].map(|load| Series {
+                experiment: "baseline".to_owned(),
+                suite: None,
+                load: load.to_owned(),
+                points: Vec::new(),
+                change: Some(change.clone()),
+            });
+            let one = DriveHistory { loads: series.into(), ..DriveHistory::default() };
+            (row(&one, Vec::new(), "").alarms, one.loads[0].change_in_words())
+        };
+        let (slower, words) = alarms(0.8);
+        assert_eq!(slower, words.into_iter().collect::<Vec<_>>());
+        assert_eq!(alarms(1.2).0, Vec::<String>::new());
     }
 
     #[test]
