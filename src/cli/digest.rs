@@ -20,6 +20,8 @@ use crate::{
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Digest {
+    /// When it was measured, as RFC 3339; an imported run was stored later. Empty where unknown.
+    pub at: String,
     pub targets: Vec<String>,
     pub suite: Option<String>,
     pub rounds: Option<u32>,
@@ -40,7 +42,7 @@ pub(super) struct DriveRun {
     pub machine: String,
     pub place: Conditions,
     pub numbers: Vec<String>,
-    /// One for a load: of several directories or caches, the first counts.
+    /// One for a load: of several caches, the first counts.
     pub speeds: Vec<(String, Estimate)>,
     /// Data that it lost, in words.
     pub lost: Option<String>,
@@ -52,31 +54,37 @@ pub(super) type Conditions = BTreeMap<String, String>;
 /// All runs with their digests, oldest first, and records that can't be read at all.
 pub(super) fn list(store: &Store) -> anyhow::Result<(Vec<Summary>, Vec<ReadError>)> {
     Ok(store.list_with(&|run| {
-        let digest = match stored::read(store, run) {
-            Ok((findings, damage)) => {
-                Digest { unreadable: damage.map(|why| format!("the record {why}")), ..Digest::of(&findings) }
-            }
-            Err(why) => Digest { unreadable: Some(why.to_string()), ..Digest::default() },
-        };
-        serde_json::to_string(&digest).ok()
+        let digest = Digest::read(store, run);
+        // What can't be read now may be readable later.
+        if digest.unreadable.is_some() { None } else { serde_json::to_string(&digest).ok() }
     })?)
 }
 
 impl Digest {
-    pub fn of_listed(run: &Summary) -> Self {
-        run.digest.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    pub fn of_listed(store: &Store, run: &Summary) -> Self {
+        let known = run.digest.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        known.unwrap_or_else(|| Self::read(store, &run.run))
+    }
+
+    fn read(store: &Store, run: &str) -> Self {
+        match stored::read(store, run) {
+            Ok((findings, damage)) => {
+                Self { unreadable: damage.map(|why| format!("the record {why}")), ..Self::of(&findings) }
+            }
+            Err(why) => Self { unreadable: Some(why.to_string()), ..Self::default() },
+        }
     }
 
     fn of(findings: &Findings) -> Self {
         let origin = &findings.origin;
-        let single = origin.carriers.iter().filter(|carrier| carrier.drives.len() == 1);
         Self {
+            at: origin.at.clone(),
             targets: origin.carriers.iter().map(|carrier| carrier.target.clone()).collect(),
             suite: origin.suite.clone(),
             rounds: origin.rounds,
             quick: origin.quick,
             numbers: headline(findings),
-            drives: single.filter_map(|carrier| DriveRun::of(findings, carrier)).collect(),
+            drives: origin.carriers.iter().filter_map(|carrier| DriveRun::of(findings, carrier)).collect(),
             unreadable: None,
         }
     }
@@ -84,7 +92,7 @@ impl Digest {
 
 impl DriveRun {
     pub fn of(findings: &Findings, carrier: &Carrier) -> Option<Self> {
-        let drive = carrier.drives.first()?;
+        let [drive] = &carrier.drives[..] else { return None };
         let Findings { run, origin, .. } = findings;
         let own = findings.estimates.iter().filter(|metric| metric.target == carrier.target);
         let estimates: Vec<Metric> = own.cloned().collect();

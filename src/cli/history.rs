@@ -140,13 +140,14 @@ pub(super) fn read(store: &Store) -> anyhow::Result<(BTreeMap<String, DriveHisto
     let (runs, bad) = digest::list(store)?;
     let mut unreadable: Vec<String> = bad.iter().map(ToString::to_string).collect();
     for run in runs.into_iter().filter(|run| run.copy_of.is_none()) {
-        let digest = Digest::of_listed(&run);
+        let digest = Digest::of_listed(store, &run);
         if let Some(why) = digest.unreadable {
             unreadable.push(format!("{}: {why}", run.run));
             continue;
         }
         for own in digest.drives {
-            drives.entry(own.identity.clone()).or_default().add(&run, digest.suite.as_deref(), own);
+            let (run, suite) = (Summary { at: digest.at.clone(), ..run.clone() }, digest.suite.as_deref());
+            drives.entry(own.identity.clone()).or_default().add(&run, suite, own);
         }
     }
     drives.values_mut().for_each(DriveHistory::find_changes);

@@ -88,7 +88,7 @@ pub(super) fn show(args: &Show, store: &Store, output: &Output) -> anyhow::Resul
 
 fn list(store: &Store, args: &ListRuns, output: &Output) -> anyhow::Result<ExitCode> {
     let (runs, unreadable) = stored::matching(store, digest::list(store)?, &args.filter, output);
-    let digests: Vec<Digest> = runs.iter().map(Digest::of_listed).collect();
+    let digests: Vec<Digest> = runs.iter().map(|run| Digest::of_listed(store, run)).collect();
     if args.format == ListFormat::Json {
         let listed = runs.iter().zip(&digests).map(|(run, digest)| {
             json!({

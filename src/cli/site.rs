@@ -60,14 +60,21 @@ pub(super) fn site(dir: &Path, store: &Store, output: &Output) -> anyhow::Result
 
 /// The pages of a store by their file names.
 pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
-    let (drives, unreadable) = history::read(store)?;
+    let (drives, mut unreadable) = history::read(store)?;
     let mut drives: Vec<DriveHistory> = drives.into_values().collect();
     drives.sort_by(|a, b| a.drive.cmp(&b.drive));
     let alarms = check::alarms(store)?;
     let now = run::now();
     let mut pages = BTreeMap::new();
     let mut rows = Vec::new();
-    let shown: BTreeSet<&str> = drives.iter().flat_map(|one| with_pages(&one.runs)).collect();
+    let mut shown: BTreeSet<&str> = drives.iter().flat_map(|one| with_pages(&one.runs)).collect();
+    shown.retain(|run| match stored::findings(store, run) {
+        Ok(findings) => pages.insert(page(run), site::run(&findings)).is_none(),
+        Err(why) => {
+            unreadable.push(format!("{run}: {why}"));
+            false
+        }
+    });
     for one in &drives {
         let row = row(one, alarms.get(&one.identity).cloned().unwrap_or_default(), &now);
         let changes = one.loads.iter().filter_map(Series::change_in_words);
@@ -75,9 +82,6 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
         let runs: Vec<site::Run> = one.runs.iter().rev().map(|entry| line(entry, &shown, &now)).collect();
         pages.insert(row.page.clone(), site::drive(&row, &changes, &figures(one), &HEADS, &runs));
         rows.push(row);
-    }
-    for run in &shown {
-        pages.insert(page(run), site::run(&stored::findings(store, run)?));
     }
     let runs: BTreeSet<&str> =
         drives.iter().flat_map(|one| &one.runs).map(|entry| entry.run.as_str()).collect();
@@ -168,9 +172,9 @@ fn with_pages(runs: &[Entry]) -> impl Iterator<Item = &str> {
 
 fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
     alarms.extend(one.lost.clone());
-    let slower =
-        one.loads.iter().filter(|series| series.change.as_ref().is_some_and(|c| c.ratio.value < 1.0));
-    alarms.extend(slower.filter_map(Series::change_in_words).take(1));
+    let is_slower = |series: &&Series| series.change.as_ref().is_some_and(|change| change.ratio.value < 1.0);
+    let slower = one.loads.iter().filter(|series| is_sequential(series)).find(is_slower);
+    alarms.extend(slower.and_then(Series::change_in_words));
     let newest = |direction: &str| {
         let own = one.loads.iter().filter(|series| series.load.ends_with(direction));
         let last = own.filter_map(|series| Some((series, series.points.last()?)));

@@ -157,3 +157,16 @@ fn an_incomplete_last_line_changes_no_number() {
     fs::write(&path, &cut[..whole]).expect("cuts");
     assert_eq!(kept.numbers(&["show", "rcut"]), numbers);
 }
+
+#[test]
+fn history_is_the_same_from_records_and_from_the_index() {
+    let kept = Kept::new();
+    let history = || kept.run(&["history", "--format", "json"]).out;
+    let first = history();
+    assert_eq!(history(), first);
+    let drives: Value = serde_json::from_str(&first).expect("JSON");
+    let mut runs =
+        drives.as_array().expect("drives").iter().flat_map(|one| one["runs"].as_array().expect("runs"));
+    let imported = runs.find(|run| run["run"] == "rimport").expect("the import");
+    assert_eq!(imported["at"], "2026-11-21T18:44:36Z", "when it was measured, not when it was imported");
+}

@@ -21,7 +21,7 @@ use super::{
     caller, home, lock, make_dir,
     owner::leads_elsewhere,
     reader::{MOST_GROWTH, open_own, open_regular},
-    summary::{Digest, INDEX, Index},
+    summary::{Digester, INDEX, Index},
 };
 use crate::units::Histogram;
 
@@ -265,7 +265,7 @@ impl Store {
     }
 
     /// The same with digests. The index keeps them, so that each is computed once.
-    pub fn list_with(&self, digest: &Digest<'_>) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
+    pub fn list_with(&self, digest: &Digester<'_>) -> Result<(Vec<Summary>, Vec<ReadError>), StoreError> {
         let unreadable = |source| StoreError::Unreadable { path: self.dir.clone(), source };
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,

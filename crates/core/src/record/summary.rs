@@ -30,7 +30,7 @@ pub struct Summary {
     pub end: Option<End>,
     /// Bytes written, by the identity of the drive.
     pub written: BTreeMap<String, u64>,
-    /// What the program that listed it last keeps of its findings; `None` before it was listed.
+    /// What lists show of its findings; `None` before it was listed.
     pub digest: Option<String>,
     /// The run of which this record is a copy, according to both records.
     #[serde(skip)]
@@ -87,15 +87,25 @@ struct State {
 struct Entry {
     #[serde(flatten)]
     state: State,
-    /// The version of drivebench that wrote the digest; another version writes it again.
-    version: String,
     summary: Summary,
 }
 
-/// The digest of a run; `None` if the list needs none.
-pub type Digest<'a> = dyn Fn(&str) -> Option<String> + 'a;
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    /// The program that wrote it. Another one may find something else in the records.
+    program: String,
+    entries: Vec<Entry>,
+}
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The digest of a run; `None` if the list needs none.
+pub type Digester<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
+/// This program: its size and time tell builds of one version apart.
+fn program() -> String {
+    let about = std::env::current_exe().and_then(fs::metadata);
+    let build = about.map(|about| format!(" {} {}", about.len(), about.mtime())).unwrap_or_default();
+    env!("CARGO_PKG_VERSION").to_owned() + &build
+}
 
 /// The name of the index in the store.
 pub(super) const INDEX: &str = "index";
@@ -104,27 +114,26 @@ pub(super) const INDEX: &str = "index";
 pub(super) struct Index {
     path: PathBuf,
     known: HashMap<State, Summary>,
-    kept: Vec<Entry>,
+    kept: Saved,
     /// Whether a record was read.
     learned: bool,
 }
 
 impl Index {
-    /// Reads the index of this directory. An unreadable index counts as empty.
+    /// Reads the index of this directory. An unreadable index, or one of another program, counts as empty.
     pub fn open(dir: &Path) -> Self {
         let path = dir.join(INDEX);
         let read = |file| serde_json::from_reader(BufReader::new(file)).ok();
-        let entries: Vec<Entry> = open_regular(&path).ok().and_then(read).unwrap_or_default();
-        let current = |entry: Entry| {
-            let digest = entry.summary.digest.filter(|_| entry.version == VERSION);
-            (entry.state, Summary { digest, ..entry.summary })
-        };
-        let known = entries.into_iter().map(current).collect();
-        Self { path, known, kept: Vec::new(), learned: false }
+        let saved: Option<Saved> = open_regular(&path).ok().and_then(read);
+        let program = program();
+        let entries =
+            saved.filter(|saved| saved.program == program).map_or_else(Vec::new, |saved| saved.entries);
+        let known = entries.into_iter().map(|entry| (entry.state, entry.summary)).collect();
+        Self { path, known, kept: Saved { program, entries: Vec::new() }, learned: false }
     }
 
     /// The summary of the record in this file; `digest` makes the digest where it is unknown.
-    pub fn summary(&mut self, path: &Path, run: &str, digest: &Digest<'_>) -> Result<Summary, ReadError> {
+    pub fn summary(&mut self, path: &Path, run: &str, digest: &Digester<'_>) -> Result<Summary, ReadError> {
         let meta = fs::metadata(path).map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (bytes, seconds, nanoseconds) = (meta.len(), meta.mtime(), meta.mtime_nsec());
@@ -137,7 +146,7 @@ impl Index {
             summary.digest = digest(run);
             self.learned |= summary.digest.is_some();
         }
-        self.kept.push(Entry { state, version: VERSION.to_owned(), summary: summary.clone() });
+        self.kept.entries.push(Entry { state, summary: summary.clone() });
         Ok(summary)
     }
 
@@ -205,20 +214,20 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_computed_once_for_each_version_of_drivebench() {
+    fn a_digest_is_computed_once_for_each_build_of_drivebench() {
         let home = tempfile::tempdir().expect("a directory");
         let store = Store::at(home.path().to_owned());
         let (run, _) = store.create(start).expect("creates");
-        let listed = |digest: &Digest<'_>| store.list_with(digest).expect("lists").0[0].digest.clone();
+        let listed = |digest: &Digester<'_>| store.list_with(digest).expect("lists").0[0].digest.clone();
         assert_eq!(listed(&|_| None), None);
         let one = Some("1 MB/s".to_owned());
         assert_eq!(listed(&|name| (name == run).then(|| "1 MB/s".to_owned())), one);
         assert_eq!(listed(&|_| panic!("the index has it")), one);
         let index = home.path().join("index");
         let text = fs::read_to_string(&index).expect("an index");
-        assert!(text.contains(VERSION), "{text}");
-        fs::write(&index, text.replace(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\""))
-            .expect("writes");
+        let program = format!("\"program\":\"{}\"", program());
+        assert!(text.contains(&program), "{text}");
+        fs::write(&index, text.replace(&program, "\"program\":\"0.0.1\"")).expect("writes");
         assert_eq!(listed(&|_| Some("2 MB/s".to_owned())), Some("2 MB/s".to_owned()));
     }
 

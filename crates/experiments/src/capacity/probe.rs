@@ -227,8 +227,8 @@ impl Test<'_> {
     }
 
     /// Stamps these blocks, overflows the cache, reads them and restores them. Nothing hides in a cache where the blocks that were
-    /// `bad` before are stamped last and bad at once: it is not overflowed then. If the range for that is not the one that the first
-    /// round overwrote, stamps are looked for there.
+    /// `bad` before are stamped last and bad at once: it is not overflowed then. In a round that overflows another range than the first
+    /// one did, stamps are looked for in that of the first.
     fn round(
         &mut self,
         what: &str,
@@ -288,7 +288,7 @@ impl Test<'_> {
     ) -> io::Result<()> {
         let mut order: Vec<u64> = saved.keys().copied().collect();
         order.shuffle(&mut self.random);
-        order.sort_by_key(|at| bad.contains(at));
+        order.sort_by_key(|at| bad.binary_search(at).is_ok());
         self.keeper.report_progress(&format!("{what}: writing {} blocks", order.len()))?;
         let mut unwritten = BTreeSet::new();
         for &at in &order {
@@ -297,11 +297,11 @@ impl Test<'_> {
             }
         }
         attempt(self.medium.flush())?;
-        let mut is_cached = bad.is_empty();
-        for &at in bad {
-            is_cached = is_cached || self.state(salt, at)? == State::Good;
+        let mut may_hide = bad.is_empty();
+        for &at in bad.iter().filter(|at| saved.contains_key(at) && !unwritten.contains(at)) {
+            may_hide = may_hide || self.state(salt, at)? == State::Good;
         }
-        if is_cached {
+        if may_hide {
             // Small writes first: they evict stamps from a cache of small writes, and the large ones find them at wrong places.
             let from = self.within(overflow.start..overflow.end.saturating_sub(self.sizes.singles));
             self.pass(what, salt, from..from + self.sizes.singles, 1, true, round)?;
@@ -430,10 +430,9 @@ impl Test<'_> {
             let place = |n: u64| good + 1 + n * (bad - good - 1) / between;
             let positions: Vec<u64> = once(good).chain((0..between).map(place)).chain(once(bad)).collect();
             let Round { samples, .. } = self.round("real size", &positions, &[bad], 0..overflow)?;
-            let is_bad = |s: &Sample| s.state != State::Good;
-            let first = samples.iter().position(is_bad);
+            let first = samples.iter().position(|s| s.state != State::Good);
             // Neither all good up to a point nor all bad beyond it.
-            let Some(first) = first.filter(|first| samples[*first..].iter().all(is_bad)) else {
+            let Some(first) = first.filter(|first| samples[*first..].iter().all(|s| s.state.is_bad())) else {
                 return Ok(None);
             };
             bad = samples[first].block;
