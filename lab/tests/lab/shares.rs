@@ -244,7 +244,7 @@ fn of_many_clients_the_slow_one_and_its_link_are_named() {
     let machine = machine();
     out(&machine, MANY);
     let there = |n: u8| format!("--client ssh://10.77.{n}.2/mnt/nas/x");
-    let run = format!("share {} {} --size 1MiB --runs 2", there(1), there(2));
+    let run = format!("share {} {} --size 1MiB --runs 3", there(1), there(2));
     let found = findings(&machine, &run);
     eprintln!("{:#?}", found.verdicts);
     for errand in ["write 1.05 MB", "read 1.05 MB"] {

@@ -1,10 +1,13 @@
 //! `drivebench run together` in machines of the lab, compared with their drives' ledgers.
 
 use drivebench::findings::Findings;
-use drivebench_lab::ledger::{Entry, Kind};
+use drivebench_lab::{
+    Machine,
+    ledger::{Entry, Kind},
+};
 use drivebench_modelled::sim::Cause;
 
-use super::{findings, out, scenario, start};
+use super::{LIMIT, ok, out, scenario, start};
 
 /// The limits of a load: name, bytes per second, confidence.
 fn limits(findings: &Findings, load: &str) -> Vec<(String, f64, String)> {
@@ -45,12 +48,7 @@ fn passed(ledgers: &[Vec<Entry>], kind: Kind) -> f64 {
 #[test]
 fn hubs_that_limit_are_named_with_their_ceilings() {
     let machine = start(&scenario("hub-limited"));
-    let found = decided(2, |runs| {
-        let time = runs * 17;
-        let command =
-            format!("together --rw read --runs {runs} --max-time {time}s /mnt/a /mnt/b /mnt/c /mnt/d");
-        findings(&machine, &command)
-    });
+    let found = decided(&machine, 2, "drivebench run together --rw read /mnt/a /mnt/b /mnt/c /mnt/d", 17);
     let named = limits(&found, "read");
     println!("{named:?}\n{:#?}", found.verdicts);
     let ledger = |i: usize| machine.ledger(i).unwrap();
@@ -65,20 +63,25 @@ fn hubs_that_limit_are_named_with_their_ceilings() {
 }
 
 /// What is said after four runs, or after eight where four name fewer limits of reads than there are: the
-/// intervals of a busy machine are wide.
-fn decided(there_are: usize, mut runs: impl FnMut(u32) -> Findings) -> Findings {
-    let found = runs(4);
-    if limits(&found, "read").len() < there_are { runs(8) } else { found }
+/// intervals of a busy machine are wide. They have `seconds` each, and twice that the second time. `command` lacks these options.
+fn decided(machine: &Machine, there_are: usize, command: &str, seconds: u32) -> Findings {
+    let found = |runs: u32, time: u32| {
+        let command = format!("{command} --runs {runs} --max-time {time}s --format json");
+        let output = ok(machine.run(&["sh", "-c", &command], LIMIT));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Where the time was up before there was a result, the code is 1.
+        assert!(output.code <= 1, "{command}: {text}{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"))
+    };
+    let first: Findings = found(4, 4 * seconds);
+    if limits(&first, "read").len() < there_are { found(8, 16 * seconds) } else { first }
 }
 
 #[test]
 fn limits_of_drives_bus_and_processor_are_distinguished() {
     // Half as fast, so that what a busy host adds is small beside the difference that is to be found, 13 %.
     let machine = start(&scenario("two-sticks").faster(0.5));
-    let found = decided(1, |runs| {
-        let time = runs * 20;
-        findings(&machine, &format!("together --runs {runs} --max-time {time}s /mnt/a /mnt/b"))
-    });
+    let found = decided(&machine, 1, "drivebench run together /mnt/a /mnt/b", 20);
     println!("{:#?}", found.verdicts);
     let writes = limits(&found, "write");
     assert_eq!((writes.len(), writes[0].0.as_str()), (1, "drives"), "{writes:?}");
@@ -108,14 +111,8 @@ fn limits_of_drives_bus_and_processor_are_distinguished() {
     let quota = ((busy / 2.0).min(0.4) * 100_000.0).max(1000.0);
     println!("{operation:.0} us of the processor for an operation, a quota of {quota:.0} us in 100 ms");
     out(&machine, &format!("echo {quota:.0} 100000 >/sys/fs/cgroup/small/cpu.max"));
-    let found = decided(1, |runs| {
-        let time = runs * 18;
-        let limited = format!(
-            "echo 0 >/sys/fs/cgroup/small/cgroup.procs && exec drivebench run together --rw read --bs 8k \
-             --runs {runs} --max-time {time}s --format json /mnt/a /mnt/b"
-        );
-        serde_json::from_str(&out(&machine, &limited)).expect("JSON")
-    });
+    let limited = "echo 0 >/sys/fs/cgroup/small/cgroup.procs && drivebench run together --rw read --bs 8k /mnt/a /mnt/b";
+    let found = decided(&machine, 1, limited, 18);
     println!("{:#?}", found.verdicts);
     let reads = limits(&found, "read");
     assert_eq!((reads.len(), reads[0].0.as_str()), (1, "processor"), "{reads:?}");

@@ -333,15 +333,17 @@ impl All<'_> {
             Some((.., ratio)) if ratio.high <= ALIKE => " No client is slower.".to_owned(),
             Some(_) => " Whether a client is slower is not clear: use more --runs.".to_owned(),
         };
-        let mut loads = self.loads(writes);
+        let is_unseen = |load: &ClientLoad| !load.client.contains_key(PROCESSOR);
+        let unseen = self.clients.iter().filter(|client| client.loads(writes).any(is_unseen));
+        let unseen: Vec<&str> = unseen.map(|client| client.name).collect();
         let why = match () {
-            () if loads.clone().any(|load| !load.client.contains_key(PROCESSOR)) => {
-                "use a larger --size to see processors"
+            () if !unseen.is_empty() => {
+                format!("the transfers of {} were too short to see a processor", listed(&unseen))
             }
-            () if loads.any(|load| !load.server.is_empty()) => {
-                "nothing was full; perhaps the protocol waits for answers"
+            () if self.loads(writes).any(|load| !load.server.is_empty()) => {
+                "nothing was full; perhaps the protocol waits for answers".to_owned()
             }
-            () => "no client was full, and the server was not watched",
+            () => "no client was full, and the server was not watched".to_owned(),
         };
         let limit = match &self.full(writes)[..] {
             [] => format!("What limits is undecided: {why}"),
@@ -387,11 +389,15 @@ impl All<'_> {
     }
 }
 
-/// The parts of a machine that were full on average over these loads, such as `the link eth0 of a (94 %)`.
+/// The parts of a machine that were full in the median of these loads, such as `the link eth0 of a (94 %)`.
 fn full<'a>(loads: impl Iterator<Item = &'a Busy> + Clone, name: &str) -> Vec<String> {
-    let all = loads.clone().count() as f64;
-    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
-    loads.flatten().for_each(|(part, share)| *sums.entry(part).or_default() += share);
-    let full = sums.into_iter().filter(|(_, sum)| *sum >= FULL * all);
-    full.map(|(part, sum)| format!("{part} of {name} ({})", percent(sum / all))).collect()
+    let all = loads.clone().count();
+    let mut parts: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    loads.flatten().for_each(|(part, share)| parts.entry(part).or_default().push(*share));
+    let full = parts.into_iter().filter_map(|(part, mut shares)| {
+        shares.resize(all, 0.0);
+        let median = repeat::median(&shares)?.value;
+        (median >= FULL).then(|| format!("{part} of {name} ({})", percent(median)))
+    });
+    full.collect()
 }
