@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     super::common::Series,
     limit::{ALIKE, Limit, Runs, limit, times},
-    many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR},
+    many_clients::{Busy, ClientLoad, ClientResult, ManyClients},
 };
 use crate::{
     analyse::{Estimate, repeat},
@@ -304,12 +304,19 @@ impl All<'_> {
         Some((fastest.name, slowest.name, ratio))
     }
 
-    /// The parts that were full.
-    fn full(&self, writes: bool) -> Vec<String> {
-        let own = |client: &Client<'_>| full(client.loads(writes).map(|load| &load.client), client.name);
-        let each = self.clients.iter().map(own);
-        let server = full(self.loads(writes).map(|load| &load.server), "the server");
-        each.flatten().chain(server).collect()
+    /// The parts that were full, and those that may have been, such as `the link eth0 of a (94 %)`.
+    fn full(&self, writes: bool) -> [Vec<String>; 2] {
+        let own = |client: &Client<'_>| busy(client.loads(writes).map(|load| &load.client), client.name);
+        let server = busy(self.loads(writes).map(|load| &load.server), "the server");
+        let mut parts = [Vec::new(), Vec::new()];
+        for (part, [least, most]) in self.clients.iter().flat_map(own).chain(server) {
+            if least >= FULL {
+                parts[0].push(format!("{part} ({})", percent(least)));
+            } else if most >= FULL {
+                parts[1].push(format!("{part} ({} to {})", percent(least), percent(most)));
+            }
+        }
+        parts
     }
 
     /// `write 67.1 MB by each of 3 clients`.
@@ -333,19 +340,15 @@ impl All<'_> {
             Some((.., ratio)) if ratio.high <= ALIKE => " No client is slower.".to_owned(),
             Some(_) => " Whether a client is slower is not clear: use more --runs.".to_owned(),
         };
-        let is_unseen = |load: &ClientLoad| !load.client.contains_key(PROCESSOR);
-        let unseen = self.clients.iter().filter(|client| client.loads(writes).any(is_unseen));
-        let unseen: Vec<&str> = unseen.map(|client| client.name).collect();
+        let [full, open] = self.full(writes);
         let why = match () {
-            () if !unseen.is_empty() => {
-                format!("the transfers of {} were too short to see a processor", listed(&unseen))
-            }
+            () if !open.is_empty() => format!("perhaps {}", listed(&open)),
             () if self.loads(writes).any(|load| !load.server.is_empty()) => {
                 "nothing was full; perhaps the protocol waits for answers".to_owned()
             }
             () => "no client was full, and the server was not watched".to_owned(),
         };
-        let limit = match &self.full(writes)[..] {
+        let limit = match &full[..] {
             [] => format!("What limits is undecided: {why}"),
             full => format!("Full meanwhile: {}", listed(full)),
         };
@@ -389,15 +392,18 @@ impl All<'_> {
     }
 }
 
-/// The parts of a machine that were full in the median of these loads, such as `the link eth0 of a (94 %)`.
-fn full<'a>(loads: impl Iterator<Item = &'a Busy> + Clone, name: &str) -> Vec<String> {
+/// How busy each part of a machine was in the median of these loads: at least, and at most.
+fn busy<'a>(loads: impl Iterator<Item = &'a Busy> + Clone, name: &str) -> Vec<(String, [f64; 2])> {
     let all = loads.clone().count();
-    let mut parts: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    loads.flatten().for_each(|(part, share)| parts.entry(part).or_default().push(*share));
-    let full = parts.into_iter().filter_map(|(part, mut shares)| {
-        shares.resize(all, 0.0);
-        let median = repeat::median(&shares)?.value;
-        (median >= FULL).then(|| format!("{part} of {name} ({})", percent(median)))
+    let mut parts: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
+    loads.flatten().for_each(|(part, shares)| parts.entry(part).or_default().push(*shares));
+    let busy = parts.into_iter().map(|(part, mut shares)| {
+        shares.resize(all, [0.0; 2]);
+        let median = |end: usize| {
+            let ends: Vec<f64> = shares.iter().map(|share| share[end]).collect();
+            repeat::median(&ends).map_or(0.0, |median| median.value)
+        };
+        (format!("{part} of {name}"), [median(0), median(1)])
     });
-    full.collect()
+    busy.collect()
 }

@@ -49,8 +49,8 @@ pub struct ClientLoad {
 /// The busiest processor of a machine as one of its parts.
 pub const PROCESSOR: &str = "a processor";
 
-/// The busiest processor, each drive and each link, as shares of the time or of the link's speed.
-pub type Busy = BTreeMap<String, f64>;
+/// The busiest processor, each drive and each link, as shares of the time or of the link's speed: at least, and at most.
+pub type Busy = BTreeMap<String, [f64; 2]>;
 
 impl ClientLoad {
     /// Speed in bytes per second.

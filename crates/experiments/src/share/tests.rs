@@ -265,7 +265,7 @@ fn clients() -> Plan {
 /// Two clients, of which the first one writes at 50 and the second one at 100 MB/s; both read at 100 MB/s.
 fn clients_found(change: impl Fn(usize, &mut ClientResult)) -> Findings {
     let busy = |parts: &[(&str, f64)]| -> Busy {
-        parts.iter().map(|(part, share)| ((*part).to_owned(), *share)).collect()
+        parts.iter().map(|(part, share)| ((*part).to_owned(), [*share; 2])).collect()
     };
     let results = [50e6, 100e6].into_iter().enumerate().map(|(at, speed)| {
         let load = |round: u32, writes: bool| {

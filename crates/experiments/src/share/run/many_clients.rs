@@ -160,8 +160,8 @@ fn at_once(
     Ok(watched.into_iter().zip(jobs).map(|(watched, job)| load(watched, job)).collect())
 }
 
-/// How busy parts were in a transfer that took so long, which is less than the window between both looks. Processors are busy before
-/// it, too, so they are left out where the window is much longer.
+/// How busy parts were in a transfer that took so long, which is less than the window between both looks. Drives and links are idle
+/// for the rest of it; processors may be busy or not.
 fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64) -> Busy {
     let counter = |line: &str| -> Option<(f64, f64, String)> {
         let mut words = line.splitn(3, ' ');
@@ -172,12 +172,14 @@ fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64)
     for (before, after) in before.iter().zip(after) {
         let Some(((from, _, old), (to, most, part))) = counter(before).zip(counter(after)) else { continue };
         if old == part {
-            let lasted = if part == PROCESSOR { window } else { seconds };
-            let share = busy.entry(part).or_insert(0.0);
-            *share = share.max((to - from) / most / lasted).min(1.0);
+            let used = (to - from) / most;
+            let outside = if part == PROCESSOR { window - seconds } else { 0.0 };
+            let [least, most] = [used - outside, used].map(|used| (used / seconds).clamp(0.0, 1.0));
+            let all = busy.entry(part).or_default();
+            *all = [all[0].max(least), all[1].max(most)];
         }
     }
-    busy.retain(|part, share| if part == PROCESSOR { seconds >= window * 0.9 } else { *share > 0.0 });
+    busy.retain(|_, [_, most]| *most > 0.0);
     busy
 }
 
@@ -196,10 +198,16 @@ mod tests {
         let both = (look(100, 500, 1000), look(250, 23_750_500, 2000));
         let parts = |seconds| {
             let found = busy(&both, seconds, 3.0).into_iter();
-            found.map(|(part, share)| format!("{part} {share:.3}")).collect::<Vec<_>>()
+            found.map(|(part, [least, most])| format!("{part} {least:.3} {most:.3}")).collect::<Vec<_>>()
         };
-        assert_eq!(parts(2.8), ["a processor 0.500", "the drive sda 0.357", "the link eth0 0.679"]);
-        assert_eq!(parts(1.0), ["the drive sda 1.000", "the link eth0 1.000"]);
+        assert_eq!(
+            parts(2.8),
+            ["a processor 0.464 0.536", "the drive sda 0.357 0.357", "the link eth0 0.679 0.679"]
+        );
+        assert_eq!(
+            parts(1.0),
+            ["a processor 0.000 1.000", "the drive sda 1.000 1.000", "the link eth0 1.000 1.000"]
+        );
     }
 
     #[test]
@@ -213,7 +221,7 @@ mod tests {
             std::thread::available_parallelism().ok().map(|n| n.get().max(processors))
         );
         assert!(processors > 0);
-        assert_eq!(busy(&(look.clone(), look), 1.0, 1.0), Busy::from([(PROCESSOR.to_owned(), 0.0)]));
+        assert_eq!(busy(&(look.clone(), look), 1.0, 1.0), Busy::new());
     }
 
     #[test]
