@@ -145,9 +145,9 @@ pub(super) fn read(store: &Store) -> anyhow::Result<(BTreeMap<String, DriveHisto
             unreadable.push(format!("{}: {why}", run.run));
             continue;
         }
+        let run = Summary { at: digest.at, ..run };
         for own in digest.drives {
-            let (run, suite) = (Summary { at: digest.at.clone(), ..run.clone() }, digest.suite.as_deref());
-            drives.entry(own.identity.clone()).or_default().add(&run, suite, own);
+            drives.entry(own.identity.clone()).or_default().add(&run, digest.suite.as_deref(), own);
         }
     }
     drives.values_mut().for_each(DriveHistory::find_changes);

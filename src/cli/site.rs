@@ -69,7 +69,10 @@ pub(super) fn pages(store: &Store) -> anyhow::Result<BTreeMap<String, String>> {
     let mut rows = Vec::new();
     let mut shown: BTreeSet<&str> = drives.iter().flat_map(|one| with_pages(&one.runs)).collect();
     shown.retain(|run| match stored::findings(store, run) {
-        Ok(findings) => pages.insert(page(run), site::run(&findings)).is_none(),
+        Ok(findings) => {
+            pages.insert(page(run), site::run(&findings));
+            true
+        }
         Err(why) => {
             unreadable.push(format!("{run}: {why}"));
             false

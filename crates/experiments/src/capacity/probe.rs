@@ -226,9 +226,9 @@ impl Test<'_> {
         if range.is_empty() { range.start } else { self.random.random_range(range) }
     }
 
-    /// Stamps these blocks, overflows the cache, reads them and restores them. Nothing hides in a cache where the blocks that were
-    /// `bad` before are stamped last and bad at once: it is not overflowed then. In a round that overflows another range than the first
-    /// one did, stamps are looked for in that of the first.
+    /// Stamps these blocks, overflows the cache, reads them and restores them. The blocks that were `bad` before, in ascending order,
+    /// are stamped last: if they are bad at once, nothing hides in a cache, and it is not overflowed. A round that overflows another
+    /// range than the first one did looks for stamps in that of the first.
     fn round(
         &mut self,
         what: &str,

@@ -160,8 +160,8 @@ fn at_once(
     Ok(watched.into_iter().zip(jobs).map(|(watched, job)| load(watched, job)).collect())
 }
 
-/// How busy parts were in a transfer that took so long, which is less than the window between both looks. Drives and links are idle
-/// for the rest of it; processors may be busy or not.
+/// How busy parts were in a transfer that took so long, which is less than the window between both looks. Drives and links are taken
+/// to be idle for the rest of it; processors may have been busy.
 fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64) -> Busy {
     let counter = |line: &str| -> Option<(f64, f64, String)> {
         let mut words = line.splitn(3, ' ');
@@ -173,7 +173,7 @@ fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64)
         let Some(((from, _, old), (to, most, part))) = counter(before).zip(counter(after)) else { continue };
         if old == part {
             let used = (to - from) / most;
-            let outside = if part == PROCESSOR { window - seconds } else { 0.0 };
+            let outside = if part == PROCESSOR { (window - seconds).max(0.0) } else { 0.0 };
             let [least, most] = [used - outside, used].map(|used| (used / seconds).clamp(0.0, 1.0));
             let all = busy.entry(part).or_default();
             *all = [all[0].max(least), all[1].max(most)];
