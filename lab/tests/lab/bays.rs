@@ -87,6 +87,23 @@ fn truth(machine: &Machine, i: usize, since: u64) -> f64 {
     bytes as f64 / (ns as f64 / 1e9)
 }
 
+/// Measures as `first` says, and again as `what` says where the host cut a measurement short, which is left out then, or was
+/// too busy for a difference to be seen.
+fn decided(machine: &mut Machine, first: &[&str], what: &[&str], slow: Option<(&str, u64)>) -> Findings {
+    let mut with = first;
+    for _ in 0..4 {
+        let (findings, code) = bays(machine, with, slow, None);
+        let cut = verdict(&findings).contains("arrangements measured");
+        assert!(!cut || findings.flags.iter().any(|flag| flag.contains("left out")), "{findings:#?}");
+        if !cut && !verdict(&findings).contains("no difference found") {
+            assert_eq!(code, 0, "{findings:#?}");
+            return findings;
+        }
+        with = what;
+    }
+    panic!("no difference was found in four runs");
+}
+
 #[test]
 fn moves_are_followed_and_drives_are_distinguished_from_bays() {
     // Slower than the sticks are, so that what a busy host adds is small beside their differences.
@@ -102,14 +119,8 @@ fn moves_are_followed_and_drives_are_distinguished_from_bays() {
     assert_eq!(code, 130, "{stopped:#?}");
     assert!(verdict(&stopped).contains("2 of 4 arrangements measured"), "{}", verdict(&stopped));
 
-    // Resume. What the host cut short is left out, and then another run is needed.
     let run = stopped.run.clone();
-    let (mut findings, mut code) = bays(&mut machine, &["--resume", &run], None, None);
-    while verdict(&findings).contains("arrangements measured") {
-        assert!(findings.flags.iter().any(|flag| flag.contains("left out")), "{findings:#?}");
-        (findings, code) = bays(&mut machine, &what, None, None);
-    }
-    assert_eq!(code, 0, "{findings:#?}");
+    let findings = decided(&mut machine, &["--resume", &run], &what, None);
     println!("{}", verdict(&findings));
     // Equal bays pass a test at 5 % in 19 of 20 runs only; their share of the differences is small in all.
     let share = |of: &str| estimate(&findings, of, "read: share of the variance").value;
@@ -127,12 +138,7 @@ fn moves_are_followed_and_drives_are_distinguished_from_bays() {
     let slow = Some(("1.3", 2_000_000));
     (0..serials.len()).for_each(|i| limit(&mut machine, i, slow));
     what.extend(["--seed", "2"]);
-    let (mut findings, mut code) = bays(&mut machine, &what, slow, None);
-    while verdict(&findings).contains("arrangements measured") {
-        assert!(findings.flags.iter().any(|flag| flag.contains("left out")), "{findings:#?}");
-        (findings, code) = bays(&mut machine, &what, slow, None);
-    }
-    assert_eq!(code, 0, "{findings:#?}");
+    let findings = decided(&mut machine, &what, &what, slow);
     println!("{}", verdict(&findings));
     let bay = &estimate(&findings, "bay 1.3", "read, as a multiple of the median");
     assert!(bay.high < 0.8, "{bay:?}");
