@@ -28,20 +28,28 @@ fn a_stick_that_becomes_slower_is_told_once() {
     ok(machine.limit(0, Some(12_000_000)));
     assert_eq!([0; 2].map(|_| decision(&machine)), ["unknown", "unknown"]);
 
-    // The timer checks on three days; here without its random delay, which begins anew whenever the clock is set.
+    // The timer checks once a day; here without its random delay, which begins anew whenever the clock is set.
     const AT_ONCE: &str = "/etc/systemd/system/drivebench-check.timer.d";
     out(
         &machine,
         &format!("mkdir {AT_ONCE}; printf '[Timer]\\nRandomizedDelaySec=0\\n' >{AT_ONCE}/test.conf"),
     );
     out(&machine, &format!("drivebench check --install daily --yes-install {TELLS}"));
-    for _ in 0..3 {
+    let day = || {
         let next = "ended() { systemctl show -P ExecMainExitTimestampMonotonic drivebench-check.service; }; before=$(ended); \
             date -s \"@$(($(date +%s) / 86400 * 86400 + 86400 + 18000))\"; until [ \"$(ended)\" != \"$before\" ]; do sleep 1; done; \
             systemctl show -P Result drivebench-check.service";
         assert!(out(&machine, next).ends_with("success\n"));
-    }
-    let told = out(&machine, "cat /work/told");
+    };
+    // Mostly the first one tells; what a busy host adds takes more checks.
+    let told = || out(&machine, "if [ -e /work/told ]; then cat /work/told; fi");
+    let is_told = (0..10).any(|_| {
+        day();
+        !told().is_empty()
+    });
+    assert!(is_told, "nothing was told in ten days");
+    day();
+    let told = told();
     let told = serde_json::Deserializer::from_str(&told).into_iter::<Value>();
     let drives = told.flat_map(|one| one.expect("JSON")["drives"].as_array().expect("drives").clone());
     let of_stick: Vec<Value> = drives
