@@ -95,7 +95,7 @@ fn a_fleet_is_planned_measured_ranked_and_continued() {
     assert!(!Path::new(&fleet.kept("dir")).exists(), "it is removed");
 
     let again = run(&["--resume", "last", "--plan"]).out;
-    assert!(again.contains("on: pi2 pi3\n") && again.contains("already: me@pi1\n"), "{again}");
+    assert!(again.contains("hosts: pi2 pi3\n") && again.contains("already: me@pi1\n"), "{again}");
     assert_eq!(run(&["--label", "first"]).code, 2, "a label is used once");
     let cleaned =
         fleet.run(&["--hosts", "me@pi1", "--resume", "first", "--clean", "baseline", "/media/stick"]);

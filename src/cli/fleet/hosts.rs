@@ -50,7 +50,7 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
             return Err(format!("{host} is named twice"));
         }
     }
-    if hosts.is_empty() { Err("there are none".to_owned()) } else { Ok(hosts) }
+    if hosts.is_empty() { Err("no host is named".to_owned()) } else { Ok(hosts) }
 }
 
 /// `pi[08-10].lan` as `pi08.lan`, `pi09.lan`, `pi10.lan`.

@@ -86,7 +86,7 @@ pub struct FleetRun {
     #[arg(long, value_name = "DIR")]
     pub programs: Option<PathBuf>,
 
-    /// Remove what was copied from hosts that succeed
+    /// Remove the program and all its runs from hosts that succeed
     #[arg(long)]
     pub clean: bool,
 
@@ -206,7 +206,7 @@ pub(super) fn fleet(fleet: &Fleet, dir: &Option<PathBuf>, output: &Output) -> an
     output.note("");
     output.result(&render(&ranking::ranked(&rows, flags), Format::Text, output.style, false))?;
     for (host, Failure { unreachable, reason }) in &failures {
-        let hint = || format!("`ssh {host}` must ask for nothing; `ssh-copy-id {host}` lets this user in");
+        let hint = || format!("`ssh {host}` must work and ask for nothing");
         output.error(&format!("{host}: {reason}"), unreachable.then(hint));
     }
     if failures.is_empty() {
@@ -270,7 +270,7 @@ impl<'a> Measurement<'a> {
             _ if args.label.as_deref() == Some(LAST) => {
                 "'last' is the newest: choose another label".to_owned()
             }
-            (true, Some(_)) if is_of_another(&measurement.results, &args.experiment) => {
+            (true, Some(_)) if is_of_another(&measurement.results, &args.experiment) == Some(true) => {
                 format!("{place} has results of another experiment than {}", args.experiment)
             }
             (true, None) => format!("{place} exists: --resume continues it"),
@@ -295,10 +295,10 @@ impl<'a> Measurement<'a> {
         let [hosts, done, words] = [left, done, words].map(listed);
         let others = if args.programs.is_none() { "\n  others: only with --programs" } else { "" };
         let programs = programs.collect::<String>() + others;
-        let end = if args.clean { "removed" } else { "left there" };
+        let end = if args.clean { "removed after success" } else { "left there" };
         format!(
-            "{label}, {}, on: {hosts}\nWith a result already: {done}\nCopied to {BROUGHT}, and {end} at the end:{programs}\n\
-             Run there: drivebench run {} {words}\nThe record comes into {}\n",
+            "Label {label}, mode {}, hosts: {hosts}\nWith a result already: {done}\nCopied to {BROUGHT}, and {end}:{programs}\n\
+             Run there: drivebench run {} {words}\nThe records are saved in {}\n",
             args.mode,
             args.experiment,
             self.store.display()
@@ -329,17 +329,21 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// Whether a measurement has results of another experiment.
-fn is_of_another(results: &Path, experiment: &str) -> bool {
-    let mut entries = fs::read_dir(results).into_iter().flatten().flatten();
-    entries.any(|entry| HostResult::read(&entry.path()).is_some_and(|result| result.experiment != experiment))
+/// Whether a measurement has results of another experiment; `None` without results.
+fn is_of_another(results: &Path, experiment: &str) -> Option<bool> {
+    let entries = fs::read_dir(results).into_iter().flatten().flatten();
+    let results = entries.filter_map(|entry| HostResult::read(&entry.path()));
+    results.map(|result| result.experiment != experiment).reduce(|one, other| one || other)
 }
 
-/// The label of the newest measurement that may be one of this experiment.
+/// The label of the newest measurement of this experiment. One without results is known by the label that it gets by default.
 fn newest(dir: &Path, experiment: &str) -> Result<String, Usage> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let newest = entries
-        .filter(|entry| !is_of_another(&entry.path(), experiment))
+        .filter(|entry| match is_of_another(&entry.path(), experiment) {
+            Some(other) => !other,
+            None => entry.file_name().to_string_lossy().starts_with(&format!("{experiment}-")),
+        })
         .max_by_key(|entry| entry.metadata().and_then(|about| about.modified()).ok());
     let none = || Usage(format!("{} has no measurement by {experiment}", dir.display()));
     let newest = newest.ok_or_else(none)?;
