@@ -98,9 +98,6 @@ fn another_version_of_fio_is_refused() {
     let done = machines.run();
     assert_eq!(done.code, 1, "{}", done.err);
     let said = words(&done.err);
-    assert!(
-        said.contains("ssh://pi@b") && said.contains("it has fio-2.99, and this machine fio-3"),
-        "{said}"
-    );
+    assert!(said.contains("ssh://pi@b") && said.contains("it has fio-2.99, this machine fio-3"), "{said}");
     assert_eq!(count(&done, Scope::Together), 0);
 }

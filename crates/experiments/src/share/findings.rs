@@ -337,7 +337,9 @@ impl All<'_> {
                 let ratio = ratio.with_ends(|times| format!("{times:.2}"));
                 format!(" {fastest} is {ratio} times as fast as {slowest}.")
             }
-            Some((.., ratio)) if ratio.high <= ALIKE => " No client is slower.".to_owned(),
+            Some((.., ratio)) if ratio.high <= ALIKE => {
+                format!(" No client is more than {} slower.", percent(ALIKE - 1.0))
+            }
             Some(_) => " Whether a client is slower is not clear: use more --runs.".to_owned(),
         };
         let [full, open] = self.full(writes);
@@ -346,7 +348,7 @@ impl All<'_> {
             () if self.loads(writes).any(|load| !load.server.is_empty()) => {
                 "nothing was full; perhaps the protocol waits for answers".to_owned()
             }
-            () => "no client was full, and the server was not watched".to_owned(),
+            () => "no client with a result was full, and the server was not watched".to_owned(),
         };
         let limit = match &full[..] {
             [] => format!("What limits is undecided: {why}"),
@@ -374,7 +376,6 @@ impl All<'_> {
             block: Some(self.act.bytes),
             on: Some(On::Directory),
             engine: "fio on clients".to_owned(),
-            cold: !writes,
             ..LoadKey::default()
         };
         let metric = |target: &str, quantity, estimate, scope| {
@@ -401,7 +402,7 @@ fn busy<'a>(loads: impl Iterator<Item = &'a Busy> + Clone, name: &str) -> Vec<(S
         shares.resize(all, [0.0; 2]);
         let median = |end: usize| {
             let ends: Vec<f64> = shares.iter().map(|share| share[end]).collect();
-            repeat::median(&ends).map_or(0.0, |median| median.value)
+            repeat::middle(&ends).map_or(0.0, |middle| middle.value)
         };
         (format!("{part} of {name}"), [median(0), median(1)])
     });

@@ -57,6 +57,10 @@ impl ClientLoad {
     pub fn speed(&self) -> f64 {
         self.bytes as f64 / self.seconds
     }
+
+    pub fn is_plausible(&self) -> bool {
+        lasts(self.seconds) && self.seconds > 0.0 && self.bytes < MOST && self.speed() < FASTEST
+    }
 }
 
 crate::kind!("share.many_clients", ManyClients as Act);
@@ -85,7 +89,7 @@ impl Act for ManyClients {
 
     fn check(&self) -> Result<(), String> {
         let fits = (LEAST_BYTES..=1 << 40).contains(&self.bytes) && (1..=100).contains(&self.rounds);
-        if fits { Ok(()) } else { Err("has clients that make no sense".to_owned()) }
+        if fits { Ok(()) } else { Err("needs --size 1MiB to 1TiB and --runs 1 to 100".to_owned()) }
     }
 
     fn is_work(&self) -> bool {
@@ -122,9 +126,6 @@ crate::kind!("share.client", ClientResult as Observation);
 
 impl Observation for ClientResult {
     fn fits(&self) -> bool {
-        let mut loads = self.loads.iter();
-        loads.all(|load| {
-            lasts(load.seconds) && load.seconds > 0.0 && load.bytes < MOST && load.speed() < FASTEST
-        })
+        self.loads.iter().all(ClientLoad::is_plausible)
     }
 }

@@ -65,12 +65,18 @@ fn many_clients(ask: &Request, clients: &[RemoteDir]) -> Result<Plan, PlanError>
         );
         return Err(PlanError::Options(why));
     }
+    let twice = |(at, client): &(usize, &RemoteDir)| clients[..*at].contains(client);
+    if let Some((_, client)) = clients.iter().enumerate().find(twice) {
+        return Err(PlanError::Options(format!("{client} is named twice")));
+    }
     let target =
         |at: &RemoteDir| Target { given: at.to_string(), path: at.to_string().into(), ..Target::default() };
     let targets: Vec<Target> = clients.iter().map(target).collect();
     let (bytes, rounds) = (ask.values.get(&options::SIZE), ask.values.get(&options::TIMES));
     let mut steps = Steps::default();
     let all: Vec<usize> = (0..clients.len()).collect();
-    steps.add(&all, ManyClients { clients: clients.to_vec(), bytes, rounds });
+    let act = ManyClients { clients: clients.to_vec(), bytes, rounds };
+    act.check().map_err(PlanError::Options)?;
+    steps.add(&all, act);
     Ok(planned(&Request { targets, ..ask.clone() }, steps))
 }

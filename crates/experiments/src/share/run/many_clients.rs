@@ -55,8 +55,8 @@ pub(in super::super) fn with_clients(
             Err(e) => result.failed = Some(ended(e, cancel).to_string()),
             Ok((remote, _)) if remote.fio != version => {
                 let other: String = remote.fio.chars().take(WORDS).collect();
-                let install = format!("install {version} there, because fio needs one version");
-                result.failed = Some(format!("it has {other}, and this machine {version}: {install}"));
+                let install = "install the same version on both";
+                result.failed = Some(format!("it has {other}, this machine {version}: {install}"));
             }
             Ok((remote, _)) => {
                 let (mount, address) = mount(&remote.mount);
@@ -79,14 +79,16 @@ pub(in super::super) fn with_clients(
             let what = format!("{}, round {round} of {}", if *writes { "write" } else { "read" }, act.rounds);
             says(&what);
             let loads = at_once(act, (*writes, job), &mut clients, is_server, &tools, cancel);
-            for (result, load) in results.iter_mut().zip(loads.map_err(|e| ended(e, cancel))?) {
+            let loads = loads.map_err(|e| ended(e, cancel))?;
+            let whole = loads.iter().all(Result::is_ok);
+            for (result, load) in results.iter_mut().zip(loads) {
                 match load {
-                    Ok(load) if round > 0 => result.loads.push(ClientLoad { round, ..load }),
+                    Ok(load) if whole && round > 0 => result.loads.push(ClientLoad { round, ..load }),
                     Ok(_) => {}
                     Err(why) => result.failed = Some(format!("{what}: {why}")),
                 }
             }
-            if results.iter().any(|result| result.failed.is_some()) {
+            if !whole {
                 return Ok(());
             }
         }
@@ -151,7 +153,10 @@ fn at_once(
             0 if bytes == act.bytes => {
                 let (seconds, server) = (seconds(ms), here.clone());
                 let client = busy(&both, seconds, window);
-                Ok(ClientLoad { round: 0, writes, bytes, seconds, client, server })
+                let load = ClientLoad { round: 0, writes, bytes, seconds, client, server };
+                load.is_plausible()
+                    .then_some(load)
+                    .ok_or("its fio tells a time that no drive can take".to_owned())
             }
             0 => Err(format!("fio moved {bytes} of {} bytes", act.bytes)),
             error => Err(Error::from_raw_os_error(error).to_string()),
