@@ -44,18 +44,17 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
                 ))
                 .into());
             }
-            Some(events) => packs.push((file, events)),
+            Some(events) if packs.iter().any(|(_, other)| *other == events) => {
+                return Err(Usage(format!("{} has a run that is named twice", file.display())).into());
+            }
+            Some(events) => {
+                pack::is_new(&events, &store)?;
+                packs.push((file, events));
+            }
             None => others.push(file.clone()),
         }
     }
     let found = if others.is_empty() { Found::default() } else { files(&others, &options)? };
-    for (file, events) in &packs {
-        let run = pack::keep(events, &store, output)?;
-        output.note(&format!("{}: imported as {run}.", file.display()));
-    }
-    if others.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
     let mut refused: Vec<String> = found.refused.iter().map(|e| format!("{e}.")).collect();
     let _alone = if found.imported.is_empty() { None } else { Some(store.lock_for_import()?) };
     let mut earlier = earlier_imports(&store)?;
@@ -70,12 +69,19 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         }
     }
     list_skipped(&refused, output);
-    if fresh.is_empty() {
+    if fresh.is_empty() && !others.is_empty() {
         let why = match refused.len() as u64 {
             0 => "no files found".to_owned(),
             n => format!("nothing was imported: {} skipped", count(n, "file")),
         };
         return Err(Usage(why).into());
+    }
+    for (file, events) in &packs {
+        let run = pack::keep(events, &store, output)?;
+        output.note(&format!("{}: imported as {run}.", file.display()));
+    }
+    if others.is_empty() {
+        return Ok(ExitCode::SUCCESS);
     }
     let mut saved = Vec::new();
     for imported in fresh {

@@ -106,7 +106,10 @@ impl Pack {
         record.truncate(last);
         let is_short =
             |text: &String| text.len() <= LONGEST_SIGNATURE && text.is_ascii() && !text.contains('\0');
-        let fits = seal.drivebench_pack == FORMAT && seal.signature.as_ref().is_none_or(is_short);
+        // Not packed once more.
+        let fits = record.starts_with(b"{")
+            && seal.drivebench_pack == FORMAT
+            && seal.signature.as_ref().is_none_or(is_short);
         fits.then_some(Self { record, seal })
     }
 
@@ -243,7 +246,7 @@ pub(super) fn verify(path: &Path, signers: Option<&Path>, output: &Output) -> an
     let found = match &again {
         Ok(_) if alike => "the same, computed again from its windows".to_owned(),
         Ok(_) => format!("DIFFERENT when computed again{}", by_another(&pack.seal)),
-        Err(e) => format!("NOT computable: {e}"),
+        Err(e) => format!("NOT computable: {}", clean(&e.to_string())),
     };
     output.result(&format!("content    {content}\nfindings   {found}\nsignature  {signature}\n"))?;
     output.note("Nothing shows that the run happened as recorded.");
@@ -329,15 +332,21 @@ pub(super) fn events(path: &Path) -> anyhow::Result<Option<Vec<Event>>> {
     }
 }
 
-/// Keeps the events of a pack as a run of the store, and returns its name.
-pub(super) fn keep(events: &[Event], store: &Store, output: &Output) -> anyhow::Result<String> {
-    let [Event::Start(start), rest @ ..] = events else { bail!("the record has no start") };
+/// Refuses the events of a pack whose run is in the store.
+pub(super) fn is_new(events: &[Event], store: &Store) -> anyhow::Result<()> {
+    let [Event::Start(start), ..] = events else { bail!("the record has no start") };
     let is_same = |run: &Summary| {
         (&run.at, &run.experiment, &run.targets) == (&start.at, &start.experiment, &start.targets)
     };
-    if let Some(same) = store.list()?.0.iter().find(|run| is_same(run)) {
-        return Err(Usage(format!("this run is in the store already: {}", same.run)).into());
+    match store.list()?.0.iter().find(|run| is_same(run)) {
+        Some(same) => Err(Usage(format!("this run is in the store already: {}", same.run)).into()),
+        None => Ok(()),
     }
+}
+
+/// Keeps the events of a pack as a run of the store, and returns its name.
+pub(super) fn keep(events: &[Event], store: &Store, output: &Output) -> anyhow::Result<String> {
+    let [Event::Start(start), rest @ ..] = events else { bail!("the record has no start") };
     let run = store.keep(|run| Start { run, ..(**start).clone() }, rest)?;
     stored::pack(store, &run, output);
     Ok(run)

@@ -366,7 +366,7 @@ fn a_line_over_the_limit_is_damage_and_not_a_run_that_was_killed() {
     let path = cli.store().join(format!("{run}.jsonl"));
     let whole = fs::read_to_string(&path).expect("reads");
     let lines = whole.lines().count();
-    let long = "x".repeat(97 << 20);
+    let long = "x".repeat(17 << 20);
     let note = |text: &str| format!("{{\"event\":\"note\",\"target\":null,\"text\":\"{text}\"}}");
     for (content, at) in [
         (format!("{whole}{}\n", note(&long)), lines + 1),
@@ -376,12 +376,12 @@ fn a_line_over_the_limit_is_damage_and_not_a_run_that_was_killed() {
         fs::write(&path, content).expect("writes");
         let shown = cli.run(["show", &run]);
         let said = words(&(shown.out + &shown.err));
-        assert!(said.contains(&format!("damaged at line {at}: longer than 96 MiB")), "{said}");
+        assert!(said.contains(&format!("damaged at line {at}: longer than 16 MiB")), "{said}");
         assert!(!said.contains("cut off"), "{said}");
     }
     fs::write(&path, format!("{{\"event\":\"start\",\"x\":\"{long}\"}}\n")).expect("writes");
     let shown = cli.run(["show", &run]);
-    assert!(words(&shown.err).contains("longer than 96 MiB"), "{}", shown.err);
+    assert!(words(&shown.err).contains("longer than 16 MiB"), "{}", shown.err);
 }
 
 #[test]

@@ -57,8 +57,8 @@ pub struct Experiment {
     findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
 }
 
-/// A plan is one line of the record, and readers refuse lines over 96 MiB; a step takes some 300 bytes.
-const MAX_STEPS: usize = 150_000;
+/// A plan is one line of the record, and readers refuse lines over 16 MiB; a step takes some 300 bytes.
+const MAX_STEPS: usize = 40_000;
 
 impl Experiment {
     /// The plan, or why a target can't be measured as asked and what to do about it. Touches no drive.

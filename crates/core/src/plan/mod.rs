@@ -21,6 +21,9 @@ use crate::{
     units::{decimal_bytes, distinct},
 };
 
+/// More than any machine has drives.
+const MOST_TARGETS: usize = 4096;
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub experiment: String,
@@ -192,6 +195,9 @@ impl Plan {
     /// Refuses a plan that can't be executed, as a damaged or edited record may contain.
     pub fn check(&self) -> Result<(), String> {
         let all = self.targets.len();
+        if all > MOST_TARGETS {
+            return Err(format!("has {all} targets, more than {MOST_TARGETS}"));
+        }
         for (at, step) in self.steps.iter().enumerate() {
             let wrong = |what: String| Err(format!("step {at} {what}"));
             if step.id.0 as usize != at {

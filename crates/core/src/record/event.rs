@@ -101,6 +101,9 @@ impl Event {
     /// Refuses a plan or a load that can't be executed, and counts that no drive reaches, whose sums would overflow.
     pub(super) fn checked(self) -> Result<Self, String> {
         let fits = match &self {
+            Self::Start(start) if humantime::parse_rfc3339(&start.at).is_err() => {
+                return Err("its start has no time in RFC 3339".to_owned());
+            }
             Self::Plan { plan } => plan.check().map(|()| true)?,
             Self::Step { instead: Some(m), .. } => m.check().map(|()| true)?,
             Self::Window { window: w, .. } => {

@@ -14,9 +14,9 @@ use rustix::{
 
 use super::{Event, SCHEMA};
 
-/// The maximum length of a line. The longest lines hold an inventory or a plan.
-const MAX_LINE: u64 = 96 * 1024 * 1024;
-const TOO_LONG: &str = "longer than 96 MiB";
+/// The maximum length of a line, which takes up to 32 times its size in memory. The longest lines hold an inventory or a plan.
+const MAX_LINE: u64 = 16 * 1024 * 1024;
+const TOO_LONG: &str = "longer than 16 MiB";
 /// Records shrink to a tenth when they are compressed. What grows far more would be read for minutes.
 pub const MOST_GROWTH: u64 = 200;
 const TOO_DENSE: &str = "it unpacks to more than 200 times its size";

@@ -40,6 +40,7 @@ pub struct Run<T> {
     pub acts: BTreeMap<(StepId, usize), ActResult>,
     pub engines: Vec<EngineInfo>,
     pub flags: Vec<Flag>,
+    noted: BTreeSet<String>,
     /// Bytes written to each target, repeated steps included.
     pub written: BTreeMap<usize, u64>,
     /// Results of another tool.
@@ -139,6 +140,7 @@ impl<T: Windows> Run<T> {
             acts: BTreeMap::new(),
             engines: Vec::new(),
             flags: Vec::new(),
+            noted: BTreeSet::new(),
             written: BTreeMap::new(),
             imported: None,
             watched: None,
@@ -162,7 +164,7 @@ impl<T: Windows> Run<T> {
                 self.flags.dedup();
             }
             Event::Note { text, .. } => {
-                if self.flags.iter().all(|flag| flag.text != text) {
+                if self.noted.insert(text.clone()) {
                     self.flags.push(Flag { text, conditions_of: None, other_io: false });
                 }
             }

@@ -243,7 +243,7 @@ mod tests {
         let start = |run: String| Start {
             schema: SCHEMA,
             run,
-            at: String::new(),
+            at: "2026-11-21T07:30:00Z".to_owned(),
             version: String::new(),
             command: Vec::new(),
             experiment: experiment.to_owned(),
