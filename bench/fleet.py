@@ -1,6 +1,6 @@
 """Called by bench/fleet: fleet.py PROGRAM DIRECTORY check|ROWS."""
 
-import csv, glob, gzip, io, json, math, os, random, re, resource, statistics, subprocess, sys, time
+import csv, glob, gzip, io, json, math, os, random, re, resource, subprocess, sys, time
 import duckdb, pandas, sqlglot
 
 program, work, what = sys.argv[1:]
@@ -34,7 +34,7 @@ def check():
         as_number = lambda name, cell: float(cell) if name in numbers and cell not in (None, "") else cell or ""
         return sorted([as_number(name, cell) for name, cell in zip(names, row)] for row in rows)
 
-    rows = cells(row for row in rows if row[names.index("ended")] == "finished")
+    rows = cells(row for row in rows if row[names.index("ended")] in ("finished", "time up"))
     database = opened()
     columns = ", ".join(name if name != "started_at" else "strftime(started_at, '%Y-%m-%dT%XZ')" for name in names)
     frames = [pandas.read_csv(path, dtype=str, keep_default_na=False) for path in written]
@@ -105,7 +105,7 @@ def spark_session():
 def spark_read(spark):
     """The guide's table and views; how types are changed is the only part that the dialects don't share."""
     table = spark.read.csv(dataset, header=True, escape='"')
-    casts = {"started_at": "timestamp", "value": "double", "low": "double", "high": "double", "link_mbps": "int"}
+    casts = {"started_at": "timestamp", "value": "double", "low": "double", "high": "double", "link_mbps": "double"}
     table = table.withColumns({name: table[name].cast(kind) for name, kind in casts.items()}).repartition(8).cache()
     table.createOrReplaceTempView("runs")
     for view in translated(first)[-2:]:

@@ -67,8 +67,8 @@ fn write(runs: &[String], format: RowFormat, store: &Store, output: &Output) -> 
     Ok(whole)
 }
 
-/// Adds a file of estimates, in Hive's partitions, for each finished run that the dataset does not have yet. `unreadable`: records
-/// that could not be read before. Returns whether all could be read.
+/// Adds a file of estimates, in Hive's partitions, for each run that the dataset does not have yet, if it is finished or its time
+/// was up. `unreadable`: records that could not be read before. Returns whether all could be read.
 fn add_to_dataset(
     dir: &Path,
     runs: &[String],
@@ -88,7 +88,7 @@ fn add_to_dataset(
         };
         let problem = match read() {
             Ok(None) => continue,
-            Ok(Some((path, (findings, None)))) if findings.origin.ended == RunStatus::Finished => {
+            Ok(Some((path, (findings, None)))) if ENDED.contains(&findings.origin.ended) => {
                 write_part(&path, &findings)
                     .map_err(|e| anyhow!("{} can't be written: {e}", path.display()))?;
                 new += 1;
@@ -105,6 +105,9 @@ fn add_to_dataset(
     output.note(&format!("{}: {new} added, {left} left out.", dir.display()));
     Ok(whole)
 }
+
+/// A time limit must not leave out the slow drives.
+const ENDED: [RunStatus; 2] = [RunStatus::Finished, RunStatus::TimeUp];
 
 /// Where the rows of a run are. Names of runs are unique in a store only, and cloned machines have the same id: the time
 /// tells their runs apart.

@@ -220,8 +220,15 @@ fn a_dataset_grows_by_the_runs_that_it_lacks() {
     assert_eq!(months, ["month=2026-05", "month=2026-11"]);
     assert_eq!(export(&cli, &["--dataset", "x", "--format", "json"]).code, 2);
     assert_eq!(export(&cli, &["--dataset", path.to_str().expect("UTF-8")]).code, 2, "a file");
-    // What can't be read is named and leaves no other out.
     let whole = fs::read_to_string(cut).expect("a record");
+    // A run whose time was up counts, too.
+    let (lines, _) = whole.rsplit_once('\n').expect("lines");
+    let end = "{\"event\":\"end\",\"how\":\"time_up\",\"at\":\"2024-05-15T18:07:07Z\"}";
+    fs::write(cli.store().join("rcut.jsonl"), format!("{lines}\n{end}\n")).expect("writes");
+    add();
+    assert!(part("rcut", "2024-05", "20240515T180607Z").exists());
+    fs::remove_dir_all(dir.join("month=2024-05")).expect("removes");
+    // What can't be read is named and leaves no other out.
     let (start, rest) = whole.split_once('\n').expect("lines");
     let start = start.replacen("\"experiment\":\"baseline\"", "\"experiment\":\"later\"", 1);
     fs::write(cli.store().join("rcut.jsonl"), format!("{start}\n{rest}")).expect("writes");

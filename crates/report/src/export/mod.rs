@@ -13,7 +13,7 @@ use openmetrics::OpenMetrics;
 
 use crate::{
     findings::{Carrier, CarrierDrive, Findings, LoadKey, Metric, Scope},
-    units::{Direction, clean},
+    units::{Direction, clean, shortened},
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -123,9 +123,9 @@ const LABELS: [&str; 12] = [
     "engine",
 ];
 
-/// A text without what controls a terminal; what is empty isn't known.
+/// A text without what controls a terminal, with its last 1000 characters; what is empty isn't known.
 fn known(text: &str) -> Option<Value> {
-    Some(text).filter(|text| !text.is_empty()).map(|text| clean(text).into())
+    Some(text).filter(|text| !text.is_empty()).map(|text| clean(&shortened(text, 1000)).into())
 }
 
 /// A value as text; nothing where it isn't known.
