@@ -24,7 +24,7 @@ use crate::{
     record::{End, Store, Summary},
     report::{self, Format, render},
     run,
-    units::{RunStatus, shortened},
+    units::{RunStatus, distinct, shortened},
 };
 
 pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
@@ -139,16 +139,21 @@ impl Digest {
 fn lines(runs: &[Summary], digests: &[Digest], now: &str, width: usize) -> (Vec<Column>, Vec<Vec<String>>) {
     let medium = width >= MEDIUM;
     let room = if medium { 14 } else { 8 };
+    // Instead of the suites, which are mostly the same.
+    let hosts = distinct(runs.iter().map(|run| &run.host)).len() > 1;
     let cells = |(run, digest): (&Summary, &Digest)| {
         let mut cells = vec![run.run.clone()];
         cells.extend(medium.then(|| short_date(&run.at, now)));
         cells.extend([run.experiment.clone(), shortened(&digest.on(), room)]);
-        cells.extend(medium.then(|| digest.suite_and_rounds()));
+        cells.extend(medium.then(|| match hosts {
+            true => shortened(run.host.as_deref().unwrap_or_default(), room),
+            false => digest.suite_and_rounds(),
+        }));
         cells
     };
     let rows: Vec<Vec<String>> = runs.iter().zip(digests).map(cells).collect();
     let mut names = match medium {
-        true => vec!["run", "when (UTC)", "experiment", "on", "suite"],
+        true => vec!["run", "when (UTC)", "experiment", "on", if hosts { "host" } else { "suite" }],
         false => vec!["run", "experiment", "on"],
     };
     let taken = (0..names.len()).map(|at| {
@@ -204,7 +209,7 @@ mod tests {
         report::{Style, table},
     };
 
-    fn listed(width: usize) -> String {
+    fn listed(width: usize, host: Option<&str>) -> String {
         let run = |run: &str, at: &str, experiment: &str, drives: &[&str]| Summary {
             run: run.to_owned(),
             at: at.to_owned(),
@@ -231,6 +236,10 @@ mod tests {
             &["SEQ1M 184 / 38.9 MB/s"],
             &[],
         ];
+        let runs = runs.map(|run| match &run.run[..] {
+            "rold" => run,
+            _ => Summary { host: host.map(str::to_owned), ..run },
+        });
         let digests = numbers.map(|numbers| Digest {
             targets: ["/mnt/a", "/mnt/b"].map(str::to_owned).into(),
             suite: Some("mark".to_owned()),
@@ -244,9 +253,11 @@ mod tests {
 
     #[test]
     fn a_run_is_a_line_with_its_most_important_numbers() {
-        insta::assert_snapshot!([100, 80, 50].map(listed).join("\n"));
-        for width in 40..=120 {
-            let lines = listed(width);
+        let of_hosts = listed(80, Some("raspberrypi-kitchen"));
+        let lists = [listed(100, None), listed(80, None), listed(50, None), of_hosts];
+        insta::assert_snapshot!(lists.join("\n"));
+        for (width, host) in (40..=120).zip([None, Some("pi5")].into_iter().cycle()) {
+            let lines = listed(width, host);
             assert!(
                 lines.lines().count() == 7 && lines.lines().all(|l| l.width() <= width),
                 "{width}: {lines}"

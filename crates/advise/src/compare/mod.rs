@@ -254,6 +254,9 @@ fn one(
     if !pair.of_one_run() {
         let drives = || match (same_drives(left, right), left.on.is_none() || right.on.is_none()) {
             (true, _) if differ_in_layers(left, right) => "the same drive, through other layers".to_owned(),
+            (true, _) if pair.a.run.origin.host_name != pair.b.run.origin.host_name => {
+                "one serial and size, on two machines".to_owned()
+            }
             (true, _) => "the same drive".to_owned(),
             (_, true) => "whether it is the same drive is not known".to_owned(),
             _ => "two drives".to_owned(),
