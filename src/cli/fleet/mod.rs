@@ -342,7 +342,10 @@ fn newest(dir: &Path, experiment: &str) -> Result<String, Usage> {
     let newest = entries
         .filter(|entry| match is_of_another(&entry.path(), experiment) {
             Some(other) => !other,
-            None => entry.file_name().to_string_lossy().starts_with(&format!("{experiment}-")),
+            None => {
+                let name = entry.file_name();
+                name.to_string_lossy().rsplit_once('-').is_some_and(|(begin, _)| begin == experiment)
+            }
         })
         .max_by_key(|entry| entry.metadata().and_then(|about| about.modified()).ok());
     let none = || Usage(format!("{} has no measurement by {experiment}", dir.display()));

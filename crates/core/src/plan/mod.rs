@@ -21,8 +21,8 @@ use crate::{
     units::{decimal_bytes, distinct},
 };
 
-/// More than any machine has drives.
-const MOST_TARGETS: usize = 4096;
+/// More than any machine has; each may be a target.
+const MOST_DRIVES: usize = 4096;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -195,8 +195,8 @@ impl Plan {
     /// Refuses a plan that can't be executed, as a damaged or edited record may contain.
     pub fn check(&self) -> Result<(), String> {
         let all = self.targets.len();
-        if all > MOST_TARGETS {
-            return Err(format!("has {all} targets, more than {MOST_TARGETS}"));
+        if all > MOST_DRIVES {
+            return Err(format!("has {all} targets, more than {MOST_DRIVES}"));
         }
         for (at, step) in self.steps.iter().enumerate() {
             let wrong = |what: String| Err(format!("step {at} {what}"));
