@@ -346,6 +346,19 @@ fn runs_through_a_file_are_no_repeats_of_the_drive() {
 }
 
 #[test]
+fn one_serial_on_two_machines_may_be_two_drives() {
+    let on = |name: &str, host: Option<&str>| {
+        let mut run = run(name, &[load("read", 4096)], 100e6);
+        run.origin.host_name = host.map(str::to_owned);
+        run
+    };
+    let said = |one, other| of(&on("rA", one), &on("rB", other), false).expect("alike").context;
+    let same = "the same drive".to_owned();
+    assert!(said(Some("pi1"), Some("pi1")).contains(&same) && said(None, Some("pi1")).contains(&same));
+    assert!(!said(Some("pi1"), Some("pi2")).contains(&same));
+}
+
+#[test]
 fn runs_on_two_layouts_of_the_same_drives_are_compared_as_layouts() {
     let on = |name: &str, layout: &str, speed: f64| {
         let mut run = run(name, &[load("read", 4096)], speed);
