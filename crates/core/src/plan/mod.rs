@@ -21,7 +21,7 @@ use crate::{
     units::{decimal_bytes, distinct},
 };
 
-/// More than any machine has; each may be a target.
+/// The maximum number of targets: more than any machine has drives.
 const MOST_DRIVES: usize = 4096;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
