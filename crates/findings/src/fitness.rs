@@ -272,7 +272,7 @@ impl Use {
             Some([low, _]) => format!("{name} {} or more, {needed} needed", need.number(low)),
             None if need == Need::Commits => "synced writes not measured: --suite db".to_owned(),
             None if need == Need::Stops => "longer stops may come".to_owned(),
-            None => format!("{name} not measured"),
+            None => format!("{name} not measured for long enough"),
         }
     }
 
