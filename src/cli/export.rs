@@ -106,7 +106,7 @@ fn add_to_dataset(
     Ok(whole)
 }
 
-/// A time limit must not leave out the slow drives.
+/// How the runs of a dataset ended. A time limit must not leave out the slow drives.
 const ENDED: [RunStatus; 2] = [RunStatus::Finished, RunStatus::TimeUp];
 
 /// Where the rows of a run are. Names of runs are unique in a store only, and cloned machines have the same id: the time

@@ -108,7 +108,8 @@ fn every_experiment_ends_within_its_time_and_its_plan_says_it() {
 fn hundreds_of_repetitions_end_in_time() {
     for experiment in [&SIZES, &PAGECACHE, &SMALLFILES, &TOGETHER] {
         let mut asked = ask(targets(experiment), Rules::quick(), 4096);
-        asked.values.set("runs", "300");
+        // A record can't hold the plan of more runs of all sizes.
+        asked.values.set("runs", if experiment.name == SIZES.name { "300" } else { "1000" });
         asked.effort.max_seconds = 2.0;
         asked.effort.max_bytes = 1 << 40;
         for target in &mut asked.targets {

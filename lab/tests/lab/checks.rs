@@ -41,7 +41,7 @@ fn a_stick_that_becomes_slower_is_told_once() {
             systemctl show -P Result drivebench-check.service";
         assert!(out(&machine, next).ends_with("success\n"));
     };
-    // Mostly the first one tells; what a busy host adds takes more checks.
+    // Usually the first check tells; a busy host needs more.
     let told = || out(&machine, "if [ -e /work/told ]; then cat /work/told; fi");
     let is_told = (0..10).any(|_| {
         day();

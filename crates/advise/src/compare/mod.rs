@@ -252,11 +252,10 @@ fn one(
         }
     }
     if !pair.of_one_run() {
-        let [one, other] = [pair.a, pair.b].map(|side| side.run.origin.host_name.as_ref());
-        let hosts = one.zip(other);
+        let [host, other] = [pair.a, pair.b].map(|side| side.run.origin.host_name.as_ref());
         let drives = || match (same_drives(left, right), left.on.is_none() || right.on.is_none()) {
             (true, _) if differ_in_layers(left, right) => "the same drive, through other layers".to_owned(),
-            (true, _) if hosts.is_some_and(|(a, b)| a != b) => {
+            (true, _) if host.zip(other).is_some_and(|(host, other)| host != other) => {
                 "one serial on two machines: the drive was moved, or there are two".to_owned()
             }
             (true, _) => "the same drive".to_owned(),

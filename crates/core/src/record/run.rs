@@ -40,6 +40,7 @@ pub struct Run<T> {
     pub acts: BTreeMap<(StepId, usize), ActResult>,
     pub engines: Vec<EngineInfo>,
     pub flags: Vec<Flag>,
+    /// The texts of flags: a note says nothing twice.
     noted: BTreeSet<String>,
     /// Bytes written to each target, repeated steps included.
     pub written: BTreeMap<usize, u64>,
@@ -158,7 +159,9 @@ impl<T: Windows> Run<T> {
             Event::Preflight { target, checks, .. } => {
                 self.flags.extend(checks.into_iter().filter_map(|check| {
                     let other_io = check.saw_other_io();
-                    Some(Flag { text: check.flag?, conditions_of: Some(target as usize), other_io })
+                    let text = check.flag?;
+                    self.noted.insert(text.clone());
+                    Some(Flag { text, conditions_of: Some(target as usize), other_io })
                 }));
                 self.flags.sort();
                 self.flags.dedup();

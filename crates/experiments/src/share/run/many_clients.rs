@@ -156,7 +156,7 @@ fn at_once(
                 let load = ClientLoad { round: 0, writes, bytes, seconds, client, server };
                 load.is_plausible()
                     .then_some(load)
-                    .ok_or("its fio tells a time that no drive can take".to_owned())
+                    .ok_or("its fio reports a time that no drive can take".to_owned())
             }
             0 => Err(format!("fio moved {bytes} of {} bytes", act.bytes)),
             error => Err(Error::from_raw_os_error(error).to_string()),
