@@ -6,7 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{Request, shared_options as shared};
 use crate::{
     analyse::rounds::LEAST,
-    plan::{Condition, Measure, Rule, Steps},
+    plan::{Condition, Measure, Plan, Rule, ScratchFile, Step, Steps},
+    units::distinct,
 };
 
 /// How long a load is measured in a round, s, and the most on a medium that answers few operations.
@@ -14,6 +15,8 @@ const SECONDS: f64 = 1.3;
 const LONGEST: f64 = 8.0;
 /// The least where little time was given.
 const SHORTEST: f64 = 0.2;
+/// The most rounds that time makes: where there is more, they are longer. Each is a step of the plan.
+const MOST_ROUNDS: f64 = 1000.0;
 /// Overhead of a round of a load, s.
 const START: f64 = 0.05;
 const USUAL: u32 = 7;
@@ -41,7 +44,8 @@ impl Rounds {
         let precision = typed.unwrap_or(PRECISION);
         let times = (PRECISION / precision).powi(2).ceil().clamp(1.0, MOST) as u32;
         // In little time, short rounds have an interval that one long round lacks.
-        let each = (seconds / LEAST as f64 - START).clamp(SHORTEST, SECONDS);
+        let each =
+            (seconds / LEAST as f64 - START).clamp(SHORTEST, SECONDS).max(seconds / MOST_ROUNDS - START);
         let fit = ((seconds / (each + START) + 1e-9) as u32).max(1);
         let (firm, all) = match ask.values.typed(&shared::ROUNDS) {
             Some(rounds) => (rounds, rounds),
@@ -50,7 +54,17 @@ impl Rounds {
             None if ask.values.is_typed(shared::MAX_TIME.name()) && typed.is_none() => (fit, fit),
             None => ((USUAL * times).min(fit), (2 * USUAL * times).min(fit)),
         };
-        Self { firm, all, precision, seconds: each, longest: LONGEST }
+        Self { firm, all, precision, seconds: each, longest: LONGEST.max(each) }
+    }
+
+    /// The time limit for a target with which a plan like this one has so many rounds of each load, s.
+    pub fn time_for(rounds: f64, plan: &Plan, target: usize) -> f64 {
+        let is_round = |measure: &&Measure| matches!(measure.rule, Rule::Round { .. });
+        let on = plan.steps.iter().filter(|step| step.is_on(target) && !step.act.is::<ScratchFile>());
+        // The rounds of a load have the share of one other step.
+        let label = |step: &Step| step.act.get().filter(is_round).map(|measure| measure.label.clone());
+        let (loads, others): (Vec<_>, Vec<_>) = on.map(label).partition(Option::is_some);
+        rounds * (SECONDS + START) * (distinct(loads).len() + others.len()) as f64
     }
 
     /// A fixed number of rounds of fixed length, s.
@@ -62,6 +76,11 @@ impl Rounds {
     pub fn rule(&self, bytes: u64, block: u64) -> Rule {
         let bytes = (bytes / u64::from(self.all) / block).max(1) * block;
         Rule::Round { bytes, seconds: self.seconds, longest: self.longest, precision: self.precision }
+    }
+
+    /// The most bytes of all rounds, where the usual number of rounds moves so many: who asks for more rounds gets whole ones.
+    pub fn most(&self, usual: u64) -> u64 {
+        (usual / u64::from(2 * USUAL)).saturating_mul(u64::from(self.all.max(2 * USUAL)))
     }
 
     /// Adds all rounds of these loads, each on its targets.
@@ -76,5 +95,39 @@ impl Rounds {
             order = loads.iter().collect();
             order.shuffle(random);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{BASELINE, Values, testing::directory};
+
+    #[test]
+    fn the_time_that_is_named_gives_as_many_whole_rounds() {
+        let plan = |time: Option<f64>| {
+            let mut values = Values::default();
+            time.into_iter().for_each(|time| values.set("max-time", &format!("{time}s")));
+            let ask = Request::new(&BASELINE, vec![directory("A")], values).expect("a request");
+            BASELINE.plan(&ask).expect("plans")
+        };
+        // Of each load, how many rounds there are, and the bytes of one that writes.
+        let rounds = |plan: &Plan| {
+            let mut all = BTreeMap::new();
+            for (_, measure) in plan.measures() {
+                if let Rule::Round { bytes, .. } = measure.rule {
+                    let written = if measure.load.writes() { bytes } else { 0 };
+                    *all.entry((measure.label.clone(), written)).or_insert(0) += 1;
+                }
+            }
+            all
+        };
+        let usual = rounds(&plan(None));
+        let longer = rounds(&plan(Some(Rounds::time_for(40.0, &plan(None), 0).ceil())));
+        assert_eq!(usual.values().collect::<Vec<_>>(), [&14; 6]);
+        assert_eq!(longer, usual.into_keys().map(|load| (load, 40)).collect());
+        assert_eq!(rounds(&plan(Some(86_400.0))).values().collect::<Vec<_>>(), [&1000; 6]);
     }
 }

@@ -1,6 +1,9 @@
 //! Verdicts of baseline: the ranking of drives, what each is fit for, and how each load went.
 
-use super::super::common::{self, Group, Summary, labels, named};
+use super::super::{
+    common::{self, Group, Summary, labels, named},
+    rounds::Rounds,
+};
 use crate::{
     analyse::{
         Cliff, Estimate, Reason, StallSummary,
@@ -29,7 +32,7 @@ pub(super) fn verdicts(plan: &Plan, groups: &[Group<'_>], fit: &[Fitness]) -> (V
         short.extend(common::not_of_the_drive(&own).map(say));
         let its_own: Vec<&Group<'_>> = own.iter().copied().filter(|g| g.load.missed.is_none()).collect();
         short.extend(its_own.iter().filter_map(|g| synced(g)).map(say));
-        short.extend(widest(&its_own).map(say));
+        short.extend(widest(plan, at, &its_own).map(say));
         for group in &its_own {
             let [run] = &group.runs[..] else { continue };
             let name = load_name(group);
@@ -55,7 +58,7 @@ fn aim_of(group: &Group<'_>) -> Option<f64> {
 }
 
 /// The load with the widest interval, if it misses the target, and the time that would bring all loads to it.
-fn widest(groups: &[&Group<'_>]) -> Option<String> {
+fn widest(plan: &Plan, at: usize, groups: &[&Group<'_>]) -> Option<String> {
     let wide = |g: &&Group<'_>| aim_of(g).is_some() && !g.estimate.converged;
     let wide: Vec<&Group<'_>> = groups.iter().copied().filter(wide).collect();
     let half = |g: &Group<'_>| g.estimate.half_width();
@@ -73,9 +76,9 @@ fn widest(groups: &[&Group<'_>]) -> Option<String> {
         runs.map(|run| run.seconds / run.rounds.len() as f64).sum::<f64>()
     };
     let round = groups.iter().map(seconds_a_round).sum::<f64>();
-    let needed =
-        wide.iter().filter_map(|g| Some(rounds::needed(&g.runs.first()?.rounds, aim_of(g)?)? * round));
+    let needed = wide.iter().filter_map(|g| rounds::needed(&g.runs.first()?.rounds, aim_of(g)?));
     let needed = needed.fold(0.0, f64::max);
+    let needed = Rounds::time_for(needed, plan, at).max(needed * round);
     let needed = match (60.0..MOST_SECONDS).contains(&needed) {
         true => {
             let (minutes, aim) = ((needed / 60.0).ceil(), aim(aim_of(group)?));
