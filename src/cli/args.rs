@@ -369,7 +369,7 @@ pub struct Export {
 
 #[derive(Debug, Group)]
 pub struct History {
-    /// A /dev path, or a part of a model or serial [default: all drives]
+    /// A directory, device or kernel name, or a part of a model or serial [default: all drives]
     #[arg(value_name = "DRIVE")]
     pub drive: Option<String>,
 

@@ -15,7 +15,7 @@ use crate::{
         fitness::{Use, Verdict},
     },
     record::{ReadError, Store, Summary},
-    units::Direction,
+    units::{Direction, Pattern},
 };
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -43,9 +43,19 @@ pub(super) struct DriveRun {
     pub place: Conditions,
     pub numbers: Vec<String>,
     /// One for a load: of several caches, the first counts.
-    pub speeds: Vec<(String, Estimate)>,
+    pub speeds: Vec<Speed>,
     /// Data that it lost, in words.
     pub lost: Option<String>,
+}
+
+/// The speed of a load, bytes per second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Speed {
+    /// Its name with its direction: `SEQ1M read`.
+    pub load: String,
+    pub direction: Option<Direction>,
+    pub pattern: Option<Pattern>,
+    pub estimate: Estimate,
 }
 
 /// Conditions that may explain another speed, as far as they are known: the kernel, the port and the filesystem.
@@ -96,16 +106,18 @@ impl DriveRun {
         let Findings { run, origin, .. } = findings;
         let own = findings.estimates.iter().filter(|metric| metric.target == carrier.target);
         let estimates: Vec<Metric> = own.cloned().collect();
-        let mut speeds: Vec<(String, Estimate)> = Vec::new();
+        let mut speeds: Vec<Speed> = Vec::new();
         for metric in &estimates {
             let is_speed = metric.quantity == Quantity::Throughput
                 && metric.scope == Scope::Whole
                 && metric.repetition.is_none();
             // What never reached the drive says nothing of it.
-            let is_its_own = |load: &&LoadKey| is_speed && load.missed.is_none();
-            let Some(name) = metric.load.as_ref().filter(is_its_own).map(speed_name) else { continue };
-            if speeds.iter().all(|(known, _)| *known != name) {
-                speeds.push((name, metric.estimate.clone()));
+            let own = metric.load.as_ref().filter(|load| is_speed && load.missed.is_none());
+            let Some(load) = own else { continue };
+            let (name, estimate) = (speed_name(load), metric.estimate.clone());
+            if speeds.iter().all(|known| known.load != name) {
+                let (direction, pattern) = (load.direction, load.pattern);
+                speeds.push(Speed { load: name, direction, pattern, estimate });
             }
         }
         let safe = findings.fitness.iter().filter(|fitness| fitness.target == carrier.target);

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -11,19 +11,20 @@ use serde::Serialize;
 use super::{
     args::{History, ListFormat},
     check,
-    digest::{self, Conditions, Digest, DriveRun},
+    digest::{self, Conditions, Digest, DriveRun, Speed},
     output::Output,
     pool,
-    results::short_date,
+    results::{day, short_date},
     stored,
 };
 use crate::{
     analyse::{ChangePoint, Estimate, change_point},
     findings::{Column, Table},
+    inventory::Drive,
     record::{Store, Summary},
     report::{self, Style},
     run,
-    units::{percent, rate, shortened},
+    units::{Direction, Pattern, percent, rate, shortened},
 };
 
 /// The heads of the table of runs.
@@ -69,6 +70,8 @@ pub(super) struct Series {
     pub experiment: String,
     pub suite: Option<String>,
     pub load: String,
+    pub direction: Option<Direction>,
+    pub pattern: Option<Pattern>,
     pub points: Vec<Point>,
     pub change: Option<SpeedChange>,
 }
@@ -101,13 +104,15 @@ fn changes(before: &Conditions, now: &Conditions) -> Vec<Changed> {
 
 pub(super) fn history(args: &History, store: &Option<PathBuf>, output: &Output) -> anyhow::Result<ExitCode> {
     let store = stored::store(store)?;
-    let identities = match &args.drive {
-        Some(path) if path.starts_with('/') => {
-            let drives = check::drives_at(path, &pool::here(Some(store.dir()), output))?;
-            Some(drives.iter().map(|drive| drive.identity()).collect::<BTreeSet<_>>())
-        }
-        _ => None,
-    };
+    let mut named = None;
+    if let Some(asked) = &args.drive {
+        let inventory = pool::here(Some(store.dir()), output);
+        named = match asked.starts_with('/') || Path::new(asked).exists() {
+            true => Some(check::drives_at(asked, &inventory)?),
+            false => inventory.drives.iter().find(|drive| drive.name == *asked).map(|one| vec![one.clone()]),
+        };
+    }
+    let identities = named.map(|drives| drives.iter().map(Drive::identity).collect::<BTreeSet<_>>());
     let part = args.drive.as_ref().map(|text| text.to_lowercase());
     let is_asked = |one: &DriveHistory| match (&identities, &part) {
         (Some(identities), _) => identities.contains(&one.identity),
@@ -180,7 +185,7 @@ impl DriveHistory {
     fn add(&mut self, run: &Summary, suite: Option<&str>, own: DriveRun) {
         let (suite, experiment) = (suite.map(str::to_owned), run.experiment.clone());
         let (run, at) = (run.run.clone(), run.at.clone());
-        for (load, speed) in own.speeds {
+        for Speed { load, direction, pattern, estimate: speed } in own.speeds {
             let same =
                 |one: &&mut Series| (&one.experiment, &one.suite, &one.load) == (&experiment, &suite, &load);
             let point = Point { run: run.clone(), at: at.clone(), speed };
@@ -192,6 +197,8 @@ impl DriveHistory {
                     experiment: experiment.clone(),
                     suite: suite.clone(),
                     load,
+                    direction,
+                    pattern,
                     points: vec![point],
                     change: None,
                 }),
@@ -224,7 +231,7 @@ impl Series {
     /// When and by how much its speed changed, in a sentence.
     pub fn change_in_words(&self) -> Option<String> {
         let SpeedChange { since, after, until, ratio } = self.change.as_ref()?;
-        let [since, after, until] = [since, after, until].map(|at| at.get(..10).unwrap_or(at));
+        let [since, after, until] = [since, after, until].map(|at| day(at));
         let ends =
             [after, until].map(|day| day.strip_prefix(since.get(..5).unwrap_or_default()).unwrap_or(day));
         let (sign, how) = if ratio.value < 1.0 { (-1.0, "slower") } else { (1.0, "faster") };

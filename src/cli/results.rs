@@ -194,6 +194,11 @@ fn result(run: &Summary, numbers: &[String], room: usize) -> String {
     if cut { line.trim_end_matches([' ', '/']).to_owned() + "…" } else { line }
 }
 
+/// `2024-11-22`.
+pub(super) fn day(at: &str) -> &str {
+    at.get(..10).unwrap_or(at)
+}
+
 /// `11-22 07:30`, or `2024-11-22` of another year.
 pub(super) fn short_date(at: &str, now: &str) -> String {
     let range = if at.get(..4) == now.get(..4) { 5..16 } else { 0..10 };

@@ -15,7 +15,7 @@ use super::{
     errors::Usage,
     history::{self, DriveHistory, Entry, HEADS, Series, days, origin, sparkline},
     output::Output,
-    results::short_date,
+    results::{day, short_date},
     stored,
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
         site::{self, SIDE_BY_SIDE, SITE},
     },
     run,
-    units::{count, decimal_bytes, shortened, signed_percent},
+    units::{Direction, Pattern, count, decimal_bytes, shortened, signed_percent},
 };
 
 /// The first page; an existing directory without it is not ours.
@@ -178,8 +178,8 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
     let is_slower = |series: &&Series| series.change.as_ref().is_some_and(|change| change.ratio.value < 1.0);
     let slower = one.loads.iter().filter(|series| is_sequential(series)).find(is_slower);
     alarms.extend(slower.and_then(Series::change_in_words));
-    let newest = |direction: &str| {
-        let own = one.loads.iter().filter(|series| series.load.ends_with(direction));
+    let newest = |direction| {
+        let own = one.loads.iter().filter(|series| series.direction == Some(direction));
         let last = own.filter_map(|series| Some((series, series.points.last()?)));
         let best = last.max_by_key(|(series, point)| (is_sequential(series), &point.at));
         best.map(|(_, point)| point.speed.value)
@@ -195,15 +195,15 @@ fn row(one: &DriveHistory, mut alarms: Vec<String>, now: &str) -> site::Drive {
         name: one.name().to_owned(),
         machine: one.machine.clone(),
         alarms,
-        read: newest(" read"),
-        write: newest(" write"),
+        read: newest(Direction::Read),
+        write: newest(Direction::Write),
         trend,
         newest: one.runs.last().map(|entry| short_date(&entry.at, now)).unwrap_or_default(),
     }
 }
 
 fn is_sequential(series: &Series) -> bool {
-    series.load.starts_with("SEQ")
+    series.pattern == Some(Pattern::Sequential)
 }
 
 fn line(entry: &Entry, shown: &BTreeSet<&str>, now: &str) -> site::Run {
@@ -239,7 +239,7 @@ fn figure(one: &DriveHistory, name: &str, all: &[&Series]) -> Figure {
         title: format!("speeds over time, {name}"),
         text: "Each point is a run; the band is its 95 % interval.".to_owned(),
         n: count(all.iter().map(|series| series.points.len()).max().unwrap_or(0) as u64, "run"),
-        x: Axis::of(&format!("days since {}", first.get(..10).unwrap_or(first)), Unit::None),
+        x: Axis::of(&format!("days since {}", day(first)), Unit::None),
         y: Axis::speed().log(),
         curves: all.iter().map(curve).collect(),
         marks: changes.chain(marks).filter(|mark| matches!(mark.at, At::X(x) if x >= 0.0)).collect(),
@@ -281,7 +281,10 @@ mod tests {
                 until: "2026-08-19T10:00:00Z".to_owned(),
                 ratio: Estimate::unbounded(ratio, ""),
             };
-            let series = ["SEQ1M read", "SEQ1M write"].map(|load| Series {
+            let series = [("SEQ1M read", Direction::Read), ("SEQ1M write", Direction::Write)];
+            let series = series.map(|(load, direction)| Series {
+                direction: Some(direction),
+                pattern: Some(Pattern::Sequential),
                 experiment: "baseline".to_owned(),
                 suite: None,
                 load: load.to_owned(),

@@ -6,6 +6,7 @@ use super::{
     args::{Filter, LAST},
     errors::Usage,
     output::Output,
+    results::day,
 };
 use crate::{
     experiments::{
@@ -97,7 +98,7 @@ pub(super) fn matching(
 fn matches(run: &Summary, filter: &Filter) -> bool {
     let holds = |text: &str, part: &str| text.to_lowercase().contains(&part.to_lowercase());
     let mut names = run.targets.iter().chain(run.written.keys());
-    let day = run.at.get(..10).unwrap_or_default();
+    let day = day(&run.at);
     filter.drive.as_ref().is_none_or(|part| names.any(|name| holds(name, part)))
         && filter.board.as_ref().is_none_or(|part| run.board.as_ref().is_some_and(|b| holds(b, part)))
         && filter.host.as_ref().is_none_or(|name| run.host.as_ref() == Some(name))

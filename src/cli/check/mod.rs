@@ -24,6 +24,7 @@ use super::{
     output::Output,
     pool,
     progress::Show,
+    results::day,
     run::start,
     signals::Signals,
     stored,
@@ -331,7 +332,7 @@ fn accept(drives: &[Drive], store: &Store, output: &Output) -> anyhow::Result<Ex
             Some(probe) => {
                 known.drives.entry(identity).or_default().accept(&probe);
                 accepted += 1;
-                let day = probe.at.get(..10).unwrap_or_default();
+                let day = day(&probe.at);
                 output.note(&format!(
                     "{}: the check of {day} ({}) is now the reference.",
                     drive.label(),

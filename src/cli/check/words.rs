@@ -2,6 +2,7 @@
 
 use crate::{
     analyse::Estimate,
+    cli::results::day,
     experiments::check::{Alarm, Change, Counter, Decision, Skipped, Unknown},
     units::{count, percent},
 };
@@ -47,10 +48,6 @@ fn interval(ratio: &Estimate) -> String {
     format!("{} % ({}–{})", whole(ratio.value), whole(ratio.low), whole(ratio.high))
 }
 
-fn day(at: &str) -> &str {
-    at.get(..10).unwrap_or(at)
-}
-
 fn unknown(why: &Unknown) -> String {
     match why {
         Unknown::Disturbed => "not judged: other programs used the drive".to_owned(),
@@ -71,7 +68,9 @@ fn skipped(why: &Skipped) -> String {
         Skipped::MaybeAsleep { because } => format!("it may be asleep ({because}); --wake checks it"),
         Skipped::InUse => "other programs use it now".to_owned(),
         Skipped::Measured => "another run of drivebench measures it".to_owned(),
-        Skipped::NotPermitted => "this user may not read it; root and the group disk usually may".to_owned(),
+        Skipped::NotPermitted => {
+            "no permission to read it; root and the group disk usually have it".to_owned()
+        }
     }
 }
 
