@@ -53,7 +53,7 @@ pub fn check_before(
     now: &Snapshot,
 ) -> Vec<Check> {
     let machine = &inventory.machine;
-    let mut checks = vec![drive(target), filesystem(target), layers(inventory, target)];
+    let mut checks = vec![drive(inventory, target), filesystem(target), layers(inventory, target)];
     checks.extend(pool(inventory, target));
     checks.extend(other_io(target, earlier, now));
     checks.extend([
@@ -126,7 +126,7 @@ pub fn is_network(filesystem: &str) -> bool {
     NETWORK.contains(&filesystem) || ["fuse.sshfs", "fuse.rclone", "fuse.glusterfs"].contains(&filesystem)
 }
 
-fn drive(target: &Target) -> Check {
+fn drive(inventory: &Inventory, target: &Target) -> Check {
     let labels: Vec<String> = target.drives.iter().map(|drive| drive.label()).collect();
     let filesystem = target.mount.as_ref().map_or("", |mount| mount.filesystem.as_str());
     let given = &target.given;
@@ -136,7 +136,15 @@ fn drive(target: &Target) -> Check {
         Some(format!("{given} is {filesystem}: this measures the network and another machine too."))
     } else {
         let unknown = || format!("The drive of {given} is unknown: other I/O on it can't be detected.");
-        labels.is_empty().then(unknown)
+        let is_virtual = |drive: &&Drive| drive.bus.is_some() && !drive.has_hardware();
+        let made_up = target.drives.iter().find(is_virtual).filter(|_| inventory.machine.lab.is_none());
+        let cached = |drive: &Drive| {
+            format!(
+                "{} is a virtual drive: its host may keep in memory what is read and written.",
+                drive.name
+            )
+        };
+        made_up.map(cached).or_else(|| labels.is_empty().then(unknown))
     };
     check("drive", joined(&labels, "none"), flag)
 }

@@ -40,7 +40,7 @@ fn at(uptime: f64, read: u64, written: u64, busy: f64) -> Snapshot {
 }
 
 #[test]
-fn a_quiet_machine_has_no_flags_but_every_check() {
+fn on_a_quiet_virtual_machine_only_its_drive_is_flagged() {
     let inventory = fixtures::virtual_machine().inventory();
     let now = Snapshot {
         load: Some(0.08),
@@ -50,7 +50,9 @@ fn a_quiet_machine_has_no_flags_but_every_check() {
         ..Snapshot::default()
     };
     let preflight = before(&inventory, "/home", &now);
-    assert_eq!(preflight.iter().find_map(|check| check.flag.as_deref()), None);
+    let flagged = preflight.iter().filter(|check| check.flag.is_some()).map(|check| check.name.as_str());
+    assert_eq!(flagged.collect::<Vec<_>>(), ["drive"]);
+    assert!(flag(&preflight, "drive").starts_with("vda is a virtual drive"));
     let names: Vec<&str> = preflight.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(
         names,
@@ -123,6 +125,7 @@ fn network_memory_array_and_encryption_are_flagged() {
         flag(&before(&vm, "/dev/shm", &now), "drive"),
         "/dev/shm is tmpfs: this measures memory, not a drive."
     );
+    assert_eq!(flag(&before(&pi, "/srv/data", &now), "drive"), "");
     let tree = fixtures::pc();
     let pc = tree.inventory();
     let now = Snapshot::take(&tree.sysroot(), &pc.drives);
