@@ -3,7 +3,7 @@
 use crate::{
     analyse::{Estimate, compare::outliers},
     cli::headline::important,
-    findings::{Column, Findings, Metric, Quantity, Table, Unit},
+    findings::{CarrierDrive, Column, Findings, Metric, Quantity, Table, Unit},
     units::{distinct, listed, percent, shortened},
 };
 
@@ -14,7 +14,7 @@ pub(super) struct Row {
     run: String,
     /// Models and serials.
     drive: String,
-    /// Vendor, model and size of each drive: only equal ones are compared, and none that is unknown.
+    /// Vendor, model (of virtual drives, the bus) and size of each drive: only equal ones are compared, and none that is unknown.
     kind: Option<Vec<(Option<String>, String, u64)>>,
     metrics: Vec<Metric>,
 }
@@ -32,8 +32,8 @@ pub(super) fn rows(host: &str, findings: &Findings) -> Vec<Row> {
         let carrier = findings.origin.carriers.iter().find(|carrier| carrier.target == *target);
         let drives = carrier.map(|carrier| &carrier.drives[..]).unwrap_or_default();
         let words = drives.iter().flat_map(|drive| drive.model.iter().chain(&drive.serial));
-        let kind =
-            drives.iter().map(|drive| Some((drive.vendor.clone(), drive.model.clone()?, drive.bytes?)));
+        let model = |drive: &CarrierDrive| drive.model.clone().or(drive.bus.clone());
+        let kind = drives.iter().map(|drive| Some((drive.vendor.clone(), model(drive)?, drive.bytes?)));
         Row {
             host: host.to_owned(),
             run: findings.run.clone(),
