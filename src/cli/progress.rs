@@ -321,12 +321,10 @@ fn is_round(m: &Measure) -> bool {
 
 /// The maximum bytes and seconds of a measurement on one target.
 fn budget(m: &Measure) -> (u64, f64) {
-    match m.rule {
-        Rule::Fixed { bytes, seconds } => (bytes.max(1), seconds.unwrap_or(f64::INFINITY)),
-        Rule::Adaptive { bytes, seconds, .. } | Rule::Round { bytes, seconds, .. } => (bytes.max(1), seconds),
-        Rule::Again { seconds, .. } => ((m.reach / 2).max(1), seconds),
-        Rule::Zones { seconds, .. } => (crate::plan::zone_bytes(), seconds),
-    }
+    let (bytes, most) = m.rule.limits();
+    // Few rounds take longer than their usual time.
+    let seconds = if let Rule::Round { seconds, .. } = m.rule { Some(seconds) } else { most };
+    (bytes.unwrap_or(m.reach / 2).max(1), seconds.unwrap_or(f64::INFINITY))
 }
 
 #[cfg(test)]

@@ -89,6 +89,17 @@ pub enum Rule {
 impl Rule {
     /// Minimum number of operations for a speed.
     pub const OPERATIONS: u64 = 32;
+
+    /// The maximum bytes, but for a load that continues another one, and seconds.
+    pub fn limits(&self) -> (Option<u64>, Option<f64>) {
+        match *self {
+            Self::Fixed { bytes, seconds } => (Some(bytes), seconds),
+            Self::Adaptive { bytes, seconds, .. } => (Some(bytes), Some(seconds)),
+            Self::Round { bytes, longest, .. } => (Some(bytes), Some(longest)),
+            Self::Again { seconds, .. } => (None, Some(seconds)),
+            Self::Zones { seconds, .. } => (Some(zone_bytes()), Some(seconds)),
+        }
+    }
 }
 
 impl Measure {
@@ -188,13 +199,9 @@ impl Measure {
     /// The same load through the page cache. It moves a fixed amount, because its windows measure memory until the end:
     /// writes end with `fsync`, reads begin cold.
     pub fn through_cache(&self) -> Self {
-        let (bytes, seconds) = match self.rule {
-            Rule::Fixed { bytes, seconds } => (bytes, seconds),
-            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
-            Rule::Round { bytes, longest, .. } => (bytes.min(CACHED_ROUND), Some(longest)),
-            Rule::Zones { seconds, .. } | Rule::Again { seconds, .. } => (self.reach, Some(seconds)),
-        };
-        let bytes = bytes.min(CACHED).min(self.reach) / self.load.block * self.load.block;
+        let (bytes, seconds) = self.rule.limits();
+        let most = if let Rule::Round { .. } = self.rule { CACHED_ROUND } else { CACHED };
+        let bytes = bytes.unwrap_or(self.reach).min(most).min(self.reach) / self.load.block * self.load.block;
         let writes = self.load.writes();
         let caching = if writes { Caching::BufferedFsync } else { Caching::Buffered };
         Self {
@@ -268,14 +275,9 @@ impl Act for Measure {
     }
 
     fn cost(&self) -> Cost {
-        let (bytes, seconds) = match self.rule {
-            Rule::Fixed { bytes, seconds } => (bytes, seconds),
-            Rule::Adaptive { bytes, seconds, .. } => (bytes, Some(seconds)),
-            Rule::Round { bytes, longest, .. } => (bytes, Some(longest)),
-            // Counted with the step it continues.
-            Rule::Again { seconds, .. } => (0, Some(seconds)),
-            Rule::Zones { seconds, .. } => (zone_bytes(), Some(seconds)),
-        };
+        let (bytes, seconds) = self.rule.limits();
+        // Those that continue another step were counted with it.
+        let bytes = bytes.unwrap_or(0);
         let bytes = self.again.map_or(bytes, |again| bytes.max(again.bytes));
         let (written, read) = if self.load.writes() { (bytes, 0) } else { (0, bytes) };
         Cost { written, read, seconds }
