@@ -81,11 +81,11 @@ impl Act for ProbeCapacity {
         let (samples, written) = (thousands(self.samples() as f64), decimal_bytes(self.round()));
         Some(match &self.free_space {
             Some(free_space) => format!(
-                "{}, by stamps in {samples} files or more; {written} written on a good drive",
+                "{}, by stamps in {samples} files or more; {written} written on a good drive, more on a false one",
                 free_space.describe(self.bytes)
             ),
             None => format!(
-                "{samples} blocks of 4 KiB are saved, overwritten, read back and restored{}; {written} written on a good drive",
+                "{samples} blocks of 4 KiB are saved, overwritten, read back and restored{}; {written} written on a good drive, more on a false one",
                 if self.replug { ", with the drive unplugged in between" } else { "" }
             ),
         })

@@ -21,7 +21,7 @@ use crate::{
     stamped::{BLOCK, Medium},
     target::Target,
     tools::{Runner, System, filefrag},
-    units::{capital, decimal_bytes},
+    units::decimal_bytes,
 };
 
 /// Filesystems that reserve blocks for files without writing them, and do direct I/O.
@@ -72,13 +72,10 @@ impl FreeSpace {
     }
 
     pub fn consent(&self, bytes: u64) -> Consent {
-        let warnings = vec![
-            format!("{}, with files that are removed afterwards.", capital(&self.describe(bytes))),
-            "If the drive's size is false, this can overwrite old files on it: copy them elsewhere first."
-                .to_owned(),
-        ];
-        let act = format!("fill the free space of {}", self.drive);
-        Consent { option: FILL.name(), word: self.word.clone(), act, warnings }
+        let warning =
+            "If the drive's size is false, this can overwrite old files on it: copy them elsewhere first.";
+        let act = format!("fill {} of the free space of {}", decimal_bytes(bytes), self.drive);
+        Consent { option: FILL.name(), word: self.word.clone(), act, warnings: vec![warning.to_owned()] }
     }
 }
 

@@ -208,7 +208,8 @@ impl<W: Write> Export for Csv<W> {
 /// A spreadsheet runs a text that begins like a formula; an apostrophe keeps it a text.
 fn cell(value: &Value) -> String {
     let text = text(value);
-    let is_formula = value.is_string() && text.trim_start().starts_with(['=', '+', '-', '@']);
+    let begins = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let is_formula = value.is_string() && text.trim_start().starts_with(begins);
     if is_formula { format!("'{text}") } else { text }
 }
 
