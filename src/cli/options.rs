@@ -116,13 +116,10 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
                 .global(true)
                 .hide(true),
         )
-        .mut_arg("targets", |arg| arg.help(experiment.targets()))
-        .mut_arg("targets", |arg| match experiment.default_target {
+        .mut_arg("targets", |arg| arg.help(experiment.targets.help))
+        .mut_arg("targets", |arg| match experiment.targets.default {
             Some(target) => arg.default_value(target).hide_default_value(true),
-            None => {
-                let instead = experiment.instead_of_target();
-                arg.required_unless_present_any(["resume"].into_iter().chain(instead))
-            }
+            None => arg.required_unless_present_any(["resume"].into_iter().chain(experiment.targets.instead)),
         })
         .mut_arg("resume", |arg| arg.conflicts_with_all(planned))
         .args(options.iter().map(|option| arg(*option)))
@@ -131,7 +128,7 @@ fn subcommand(experiment: &'static Experiment) -> clap::Command {
 fn arg(option: &'static dyn Declared) -> Arg {
     let spec = option.spec();
     let arg = Arg::new(spec.name).long(spec.name).help(spec.help).help_heading(spec.heading);
-    let mut arg = arg.conflicts_with_all(spec.conflicts).aliases(spec.alias);
+    let mut arg = arg.conflicts_with_all(spec.conflicts);
     if let Some(other) = spec.requires {
         arg = arg.requires(other);
     }

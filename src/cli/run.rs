@@ -47,10 +47,10 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let plan = match &resumed {
         Some(run) => unfinished(experiment.name, run, &store.unfinished(run)?, &store)?.0,
         None => {
-            let resolve = |given: &String| experiment.resolve(&inventory, given);
+            let resolve = |given: &String| (experiment.targets.resolve)(&inventory, given);
             let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
             let twice = |(at, target): &(usize, &Target)| {
-                targets[..*at].iter().any(|t| experiment.are_same(t, target))
+                targets[..*at].iter().any(|t| (experiment.targets.is_same)(t, target))
             };
             if let Some((_, target)) = targets.iter().enumerate().find(twice) {
                 return Err(Usage(format!("{} is named twice", target.path.display())).into());

@@ -128,9 +128,9 @@ fn bad_input_is_refused_before_anything_is_touched() {
         &["run", "baseline", "--rw", "shred", here],
         &["run", "baseline", "--rwmixread", "101", here],
         &["run", "baseline", "--engine", "warp", here],
-        &["run", "baseline", "--protocol", "pi-hero", here],
-        &["run", "baseline", "--protocol", &own, here],
-        &["run", "baseline", "--protocol", "pi-zero", "--quick", here],
+        &["run", "baseline", "--suite", "pi-hero", here],
+        &["run", "baseline", "--suite", &own, here],
+        &["run", "baseline", "--suite", "pi-zero", "--quick", here],
         &["show", "r999"],
         &["results", "rm", "../../etc/passwd"],
         &["list", "--sysroot", &missing],
@@ -259,7 +259,7 @@ fn a_block_device_is_never_written() {
     std::fs::write(&file, vec![7; 1 << 20]).expect("writes");
     let existing = file.path().to_str().expect("UTF-8");
     for target in [device.as_str(), existing] {
-        for how in [["--rw", "write"], ["--rw", "randrw"], ["--protocol", "pi-zero"]] {
+        for how in [["--rw", "write"], ["--rw", "randrw"], ["--suite", "pi-zero"]] {
             let done = cli.run(["run", "baseline", how[0], how[1], target]);
             assert_eq!(done.code, 2, "{}", done.err);
             assert!(
@@ -540,7 +540,7 @@ fn protocols_are_followed_exactly() {
         "baseline",
         "--wait",
         "--explain",
-        "--protocol",
+        "--suite",
         own.to_str().expect("UTF-8"),
         place.path().to_str().expect("UTF-8"),
     ]);

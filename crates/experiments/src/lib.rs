@@ -51,10 +51,34 @@ pub struct Experiment {
     pub options: &'static [&'static dyn Declared],
     /// Arguments of `drivebench run`, with an explanation each.
     pub examples: &'static [&'static str],
-    /// The target if none is named.
-    pub default_target: Option<&'static str>,
+    pub targets: Targets,
     plan: fn(&Request) -> Result<Plan, PlanError>,
     findings: fn(&mut dyn Iterator<Item = Event>) -> Findings,
+}
+
+/// How a person names the targets of an experiment.
+#[derive(Debug)]
+pub struct Targets {
+    /// What can be named, as the help says it.
+    pub help: &'static str,
+    /// The target if none is named.
+    pub default: Option<&'static str>,
+    /// The option that may be typed instead of a target.
+    pub instead: Option<&'static str>,
+    pub resolve: fn(&Inventory, &str) -> Result<Target, TargetError>,
+    /// Whether one of two targets is too many.
+    pub is_same: fn(&Target, &Target) -> bool,
+}
+
+impl Targets {
+    const ANY: Self = Self {
+        help: "Directories, files, /dev paths, serials, labels or bay:PORT",
+        default: None,
+        instead: None,
+        resolve: Target::resolve,
+        is_same: |a, b| a.path == b.path,
+    };
+    const WHOLE_DRIVES: Self = Self { help: "Whole drives: /dev paths, serials or bay:PORT", ..Self::ANY };
 }
 
 /// A plan is one line of the record, and readers refuse lines over 16 MiB; a step takes some 300 bytes.
@@ -63,7 +87,7 @@ const MAX_STEPS: usize = 40_000;
 impl Experiment {
     /// The plan, or why a target can't be measured as asked and what to do about it. Touches no drive.
     pub fn plan(&self, ask: &Request) -> Result<Plan, PlanError> {
-        if ask.targets.is_empty() && !self.instead_of_target().is_some_and(|name| ask.values.is_typed(name)) {
+        if ask.targets.is_empty() && !self.targets.instead.is_some_and(|name| ask.values.is_typed(name)) {
             return Err(PlanError::NoTarget);
         }
         let plan = (self.plan)(ask)?;
@@ -73,39 +97,6 @@ impl Experiment {
             ))),
             _ => Ok(Plan { experiment: self.name.to_owned(), ..plan }),
         }
-    }
-
-    /// How a person may name a target, as the help says it.
-    pub fn targets(&self) -> &'static str {
-        match self.name {
-            name if [LAYOUTS.name, ACCEPT.name].contains(&name) => {
-                "Whole drives: /dev paths, serials or bay:PORT"
-            }
-            name if name == CAPACITY.name => {
-                "Whole drives: /dev paths, serials or bay:PORT; or a directory, for its free space"
-            }
-            name if name == PULL.name => "Whole drives: /dev paths, serials or bay:PORT; or a pool in use",
-            name if name == SPINUP.name => "Disks: /dev paths, serials or bay:PORT",
-            _ => "Directories, files, /dev paths, serials, labels or bay:PORT",
-        }
-    }
-
-    /// The option that may be typed instead of a target.
-    pub fn instead_of_target(&self) -> Option<&'static str> {
-        (self.name == SHARE.name).then_some("client")
-    }
-
-    /// The target that a person names; swap also knows compressed memory.
-    pub fn resolve(&self, inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
-        match self.name == SWAP.name {
-            true => swap::resolve(inventory, text),
-            false => Target::resolve(inventory, text),
-        }
-    }
-
-    /// Whether one of two targets is too many; the same medium may be swapped to in several ways.
-    pub fn are_same(&self, one: &Target, other: &Target) -> bool {
-        one.path == other.path && (self.name != SWAP.name || one.given == other.given)
     }
 
     /// The findings of a record; the same record always gives the same findings.

@@ -7,7 +7,6 @@ use std::{collections::BTreeMap, fmt, ops::RangeInclusive, str::FromStr};
 pub struct Spec {
     /// `runs` for `--runs`.
     pub name: &'static str,
-    pub alias: Option<&'static str>,
     /// The name of its value in help, such as `SIZE`; empty for a switch.
     pub value: &'static str,
     pub help: &'static str,
@@ -41,7 +40,6 @@ impl<T> Opt<T> {
     ) -> Self {
         let spec = Spec {
             name,
-            alias: None,
             value,
             help,
             heading: "This experiment",
@@ -81,11 +79,6 @@ impl<T> Opt<T> {
 
     pub const fn heading(mut self, heading: &'static str) -> Self {
         self.spec.heading = heading;
-        self
-    }
-
-    pub const fn alias(mut self, name: &'static str) -> Self {
-        self.spec.alias = Some(name);
         self
     }
 

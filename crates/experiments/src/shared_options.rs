@@ -14,15 +14,11 @@ const EFFORT: &str = "Precision and cost";
 pub const RW: Opt<Vec<LoadName>> =
     Opt::new("rw", "LIST", loads, "Loads as in fio [default: write,read; devices: read]").heading(LOAD);
 
-pub const BS: Opt<u64> = Opt::new("bs", "SIZE", bytes, "Bytes per operation, 64 to 16M")
-    .heading(LOAD)
-    .alias("block")
-    .default("4k");
+pub const BS: Opt<u64> =
+    Opt::new("bs", "SIZE", bytes, "Bytes per operation, 64 to 16M").heading(LOAD).default("4k");
 
-pub const IODEPTH: Opt<u32> = Opt::new("iodepth", "N", parsed, "Operations in flight, 1 to 256")
-    .heading(LOAD)
-    .alias("depth")
-    .default("1");
+pub const IODEPTH: Opt<u32> =
+    Opt::new("iodepth", "N", parsed, "Operations in flight, 1 to 256").heading(LOAD).default("1");
 
 pub const RWMIXREAD: Opt<u8> = Opt::new(
     "rwmixread",
@@ -57,7 +53,6 @@ pub const ENGINE: Opt<String> =
 pub const SUITE: Opt<String> =
     Opt::new("suite", "NAME", parsed, "mark, cdm, nas, db, posts or a file [default: mark]")
         .heading(LOAD)
-        .alias("protocol")
         .conflicts(&["rw", "bs", "iodepth", "rwmixread", "caching", "verify"]);
 
 pub const QUICK: Opt<bool> = Opt::switch("quick", "±10 %, at most 1.5 GiB a load, 10 min a drive")

@@ -9,7 +9,7 @@ mod plan;
 mod tests;
 mod verdict;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Every block of whole drives is written and verified, all drives at the same time.
 pub static ACCEPT: Experiment = Experiment {
@@ -20,7 +20,7 @@ pub static ACCEPT: Experiment = Experiment {
         "accept --plan /dev/sda    how long it takes, what is erased",
         "accept bay:1.1 bay:1.2    two drives, after consent to each",
     ],
-    default_target: None,
+    targets: Targets::WHOLE_DRIVES,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

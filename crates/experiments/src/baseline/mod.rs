@@ -7,7 +7,7 @@ mod plan;
 mod tables;
 mod verdicts;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Each drive alone: the loads of a suite, in rounds.
 pub static BASELINE: Experiment = Experiment {
@@ -15,7 +15,7 @@ pub static BASELINE: Experiment = Experiment {
     question: "how fast is each drive, and how bad is its worst case?",
     options: plan::OPTIONS,
     examples: &["baseline /mnt/a /dev/sdb  two drives; a device is only read"],
-    default_target: Some("."),
+    targets: Targets { default: Some("."), ..Targets::ANY },
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -4,7 +4,7 @@ mod findings;
 mod options;
 mod plan;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Drives are moved by hand until each was in each bay, which separates drives from bays.
 pub static BAYS: Experiment = Experiment {
@@ -17,7 +17,7 @@ pub static BAYS: Experiment = Experiment {
         "bays --runs 2 /dev/sd[a-d]     each drive twice in each bay",
         "bays --resume r2k4             continue, even days later",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -13,7 +13,7 @@ pub use plan::{RESTART, STOP, TIMES};
 
 use result::{Boot, Boots};
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// The times of this boot from systemd, beside earlier boots of the same machine from this and other drives.
 pub static BOOT: Experiment = Experiment {
@@ -25,7 +25,7 @@ pub static BOOT: Experiment = Experiment {
         "boot --now --store /mnt/x    beside those of other media",
         "boot --times 5 --plan        what five restarts would do",
     ],
-    default_target: Some("/"),
+    targets: Targets { default: Some("/"), ..Targets::ANY },
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -11,7 +11,7 @@ mod saved;
 mod simulated;
 mod verdict;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Blocks all over a drive are saved, overwritten, read back and restored.
 pub static CAPACITY: Experiment = Experiment {
@@ -23,7 +23,10 @@ pub static CAPACITY: Experiment = Experiment {
         "capacity bay:1.1 bay:1.2    two sticks, after consent to each",
         "capacity /mnt/stick         only its free space",
     ],
-    default_target: None,
+    targets: Targets {
+        help: "Whole drives: /dev paths, serials or bay:PORT; or a directory, for its free space",
+        ..Targets::ANY
+    },
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

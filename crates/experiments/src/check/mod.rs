@@ -9,7 +9,7 @@ mod probe;
 #[cfg(test)]
 mod simulated;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 pub(crate) use counters::risen;
 pub use counters::{Counter, Counters, counters};
@@ -22,7 +22,7 @@ pub static CHECK: Experiment = Experiment {
     question: "is each drive as fast and as sound as before?",
     options: &[],
     examples: &[],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

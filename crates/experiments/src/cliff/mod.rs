@@ -4,7 +4,7 @@ mod findings;
 mod plan;
 mod verdicts;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Writes until the speed falls for good or the budget ends, then again after a pause.
 pub static CLIFF: Experiment = Experiment {
@@ -17,7 +17,7 @@ pub static CLIFF: Experiment = Experiment {
         "cliff --pause 10m .         do ten minutes restore it?",
         "cliff --plan .              what it would write at most",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -5,7 +5,7 @@ mod options;
 mod plan;
 mod recommend;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Each drive alone and all at once, then each layout of them: predicted, built, measured, removed.
 pub static LAYOUTS: Experiment = Experiment {
@@ -17,7 +17,7 @@ pub static LAYOUTS: Experiment = Experiment {
         "layouts --erase SERIAL --erase SERIAL bay:1.1 bay:1.2",
         "layouts --layouts raid1,raid5 bay:1.1 bay:1.2 bay:1.3",
     ],
-    default_target: None,
+    targets: Targets::WHOLE_DRIVES,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -3,7 +3,7 @@
 mod findings;
 mod plan;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// The same bytes written and read in every mode, from the page cache to the drive itself, with a filesystem in memory
 /// as the ceiling.
@@ -17,7 +17,7 @@ pub static PAGECACHE: Experiment = Experiment {
         "pagecache --max-bytes 16M .  fewer bytes, for a slow drive",
         "pagecache /dev/sda           a whole drive, reading only",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(findings::unflagged(common::read(record)), findings::results),
 };

@@ -12,7 +12,7 @@ pub use cut::waiting;
 
 use act::{PowerCut, PowerCutResult, WritesEnded};
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Synced writes go on until a person cuts the power; what was acknowledged must be there when it is back.
 pub static POWER: Experiment = Experiment {
@@ -23,7 +23,7 @@ pub static POWER: Experiment = Experiment {
         "power --store /mnt/b /mnt/a        asks you to cut the power",
         "power --resume RUN --store /mnt/b  checks after that",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

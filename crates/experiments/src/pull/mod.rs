@@ -17,7 +17,7 @@ pub(crate) use run::{DetachedDrive, Unplug};
 use options::PULL_DRIVE;
 use result::{FilesRead, PullResult, RejoinResult};
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Each layout is built, filled, and loses each of its drives in turn while files are used.
 pub static PULL: Experiment = Experiment {
@@ -30,7 +30,10 @@ pub static PULL: Experiment = Experiment {
         "pull --layouts raid5 --members 2 bay:1.1 bay:1.2 bay:1.3",
         "pull --pull SERIAL /srv/data   a pool in use: erases nothing",
     ],
-    default_target: None,
+    targets: Targets {
+        help: "Whole drives: /dev paths, serials or bay:PORT; or a pool in use",
+        ..Targets::ANY
+    },
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -17,7 +17,7 @@ use act::{LEAST_BYTES, Part, Protection, Protocol, Route, ShareRepetition, Share
 use many_clients::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR};
 use result::{ShareLoad, ShareResult};
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// A client in a network namespace uses a share of the target, over the whole route and with parts of it left out.
 pub static SHARE: Experiment = Experiment {
@@ -30,7 +30,7 @@ pub static SHARE: Experiment = Experiment {
         "share --client ssh://pi@laptop/dev/shm /srv/data",
         "share --client ssh://pi@a/mnt/nas --client ssh://pi@b/mnt/nas",
     ],
-    default_target: None,
+    targets: Targets { instead: Some(options::CLIENT.name()), ..Targets::ANY },
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

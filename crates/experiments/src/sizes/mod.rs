@@ -4,7 +4,7 @@ mod curve;
 mod findings;
 mod plan;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Transfers of 64 B to 1 MiB in doublings, in short repetitions and random order, so that a drift over time does not
 /// look like an effect of size.
@@ -18,7 +18,7 @@ pub static SIZES: Experiment = Experiment {
         "sizes --runs 12 .      narrower intervals",
         "sizes /dev/sda         a whole drive, reading only",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

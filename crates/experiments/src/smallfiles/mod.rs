@@ -4,7 +4,7 @@ mod cost_model;
 mod findings;
 mod plan;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 use crate::record::Run;
 
 /// Sets of files, from many small ones to a single large one, written and read. The cost per file and per byte predict
@@ -18,7 +18,7 @@ pub static SMALLFILES: Experiment = Experiment {
         "smallfiles --files 20000 --size 1MB .  time to copy these",
         "smallfiles --files 300 --size 4MB --runs 6 /mnt/a",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(Run::of(record), findings::results),
 };

@@ -3,7 +3,7 @@
 mod findings;
 mod plan;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// The first read after standby compared with a read while spinning.
 pub static SPINUP: Experiment = Experiment {
@@ -16,7 +16,7 @@ pub static SPINUP: Experiment = Experiment {
         "spinup --pause 25m /dev/sda  longer than the disk's own timer",
         "spinup --plan /dev/sda       the steps and their time",
     ],
-    default_target: None,
+    targets: Targets { help: "Disks: /dev paths, serials or bay:PORT", ..Targets::ANY },
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -11,9 +11,8 @@ mod undo;
 mod watch;
 mod worker;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
-pub(super) use plan::resolve;
 pub use worker::work;
 
 /// A program uses more memory than it may have, with swap on each medium in turn.
@@ -27,7 +26,11 @@ pub static SWAP: Experiment = Experiment {
         "swap /mnt/a zswap+/mnt/a    a drive alone, and behind zswap",
         "swap /dev/sdb1 --erase SERIAL   a partition, which is erased",
     ],
-    default_target: None,
+    targets: Targets {
+        resolve: plan::resolve,
+        is_same: |a, b| a.path == b.path && a.given == b.given,
+        ..Targets::ANY
+    },
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

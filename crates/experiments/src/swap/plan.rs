@@ -61,7 +61,7 @@ const REQUESTS: [u32; 5] = [50, 110, 125, 150, MOST];
 const MOST: u32 = 200;
 
 /// Also knows compressed memory, and directories behind zswap.
-pub(in super::super) fn resolve(inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
+pub(super) fn resolve(inventory: &Inventory, text: &str) -> Result<Target, TargetError> {
     let given = |target: Target| Target { given: text.to_owned(), ..target };
     if algorithm(text).is_some() {
         if let Some(memory) = Target::in_memory(inventory) {

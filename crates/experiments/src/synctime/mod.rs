@@ -6,7 +6,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 
 /// Writes a file through the page cache, and times how long the drive takes for what is left in memory.
 pub static SYNCTIME: Experiment = Experiment {
@@ -17,7 +17,7 @@ pub static SYNCTIME: Experiment = Experiment {
         "synctime .                    this drive",
         "synctime --max-bytes 64MiB .  after writes of 64 MiB",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(common::read(record), findings::results),
 };

@@ -14,7 +14,7 @@ pub(super) use shared_links::shared;
 
 use samples::Times;
 
-use super::{Experiment, common};
+use super::{Experiment, Targets, common};
 use crate::record::Run;
 
 /// Each drive alone, all at once from one start, and the subsets that separate one limit from another.
@@ -28,7 +28,7 @@ pub static TOGETHER: Experiment = Experiment {
         "together --plan /mnt/*         the cost, and which run together",
         "together --max-time 2m /mnt/*  a rough answer",
     ],
-    default_target: None,
+    targets: Targets::ANY,
     plan: plan::plan,
     findings: |record| common::findings(Run::read(record, |_, _, _| Times::default()), findings::results),
 };
