@@ -46,11 +46,6 @@ use args::{Args, Command};
 use errors::{USAGE, code, hint, is_closed_pipe};
 use output::Output;
 
-/// The indentation of a line, and the rest.
-fn indented(line: &str) -> (&str, &str) {
-    line.split_at(line.len() - line.trim_start().len())
-}
-
 /// Runs the command line and says how it went: 0 done, 1 failed, 2 bad input, 128 + signal interrupted.
 pub fn main() -> ExitCode {
     signals::survive_file_limit();

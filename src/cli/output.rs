@@ -3,14 +3,14 @@
 use std::{
     cell::RefCell,
     fmt::Display,
-    io::{self, IsTerminal, Write},
+    io::{self, BufRead, IsTerminal, Write},
 };
 
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use unicode_width::UnicodeWidthStr;
 
-use super::indented;
+use super::errors::Usage;
 use crate::{
     findings::{Column, Table},
     report::{Style, table, wrapped},
@@ -98,6 +98,11 @@ impl Output {
         let _ = io::stderr().lock().write_all(line.as_bytes());
     }
 
+    /// Has a person at the terminal type a word that is the consent to something.
+    pub fn ask_consent(&self, act: &str, word: &str) -> anyhow::Result<()> {
+        consent(act, word, &mut io::stdin().lock(), &mut |text| self.note(text))
+    }
+
     /// Writes a warning to standard error.
     pub fn warn(&self, text: &str) {
         let _ = io::stderr().lock().write_all(self.aside.warn(&self.paragraph("! ", text)).as_bytes());
@@ -118,6 +123,27 @@ impl Output {
         let hint = hint.map(|hint| marked("  hint: ", &hint)).unwrap_or_default();
         let _ = io::stderr().lock().write_all((marked("error: ", &wrong.to_string()) + &hint).as_bytes());
     }
+}
+
+/// Asks for a word that is the consent to something, before anything is changed; anything else stops.
+pub(super) fn consent(
+    act: &str,
+    word: &str,
+    input: &mut impl BufRead,
+    note: &mut dyn FnMut(&str),
+) -> anyhow::Result<()> {
+    note(&format!("To {act}, type {word}; to stop, type nothing:"));
+    let mut typed = String::new();
+    input.read_line(&mut typed)?;
+    match typed.trim() == word {
+        true => Ok(()),
+        false => Err(Usage("stopped; nothing was changed".to_owned()).into()),
+    }
+}
+
+/// The indentation of a line, and the rest.
+fn indented(line: &str) -> (&str, &str) {
+    line.split_at(line.len() - line.trim_start().len())
 }
 
 /// The error, with the explanation that it is one of standard output.

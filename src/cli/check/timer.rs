@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    io::{self, BufRead, IsTerminal},
+    io::{self, IsTerminal},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -71,12 +71,7 @@ pub(super) fn install(
         if !io::stdin().is_terminal() {
             return Err(Usage("to install these files, add --yes-install".to_owned()).into());
         }
-        output.note(&format!("To install them, type {WORD}; to stop, type nothing:"));
-        let mut typed = String::new();
-        io::stdin().lock().read_line(&mut typed)?;
-        if typed.trim() != WORD {
-            return Err(Usage("stopped; nothing was changed".to_owned()).into());
-        }
+        output.ask_consent("install them", WORD)?;
     }
     let runner = System::default();
     // The unit may write to its store only, so that must exist.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::{bay, consent_to, drive, find, say, settled};
+use super::{bay, consent_to, drive, find, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -40,7 +40,7 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
         }
         erases.push(new.identity());
         if back {
-            say(output, &format!("{} keeps what it holds if {name} takes it back as it is.", new.label()));
+            output.lines(&format!("{} keeps what it holds if {name} takes it back as it is.", new.label()));
         }
     }
     let member = Member {
@@ -56,16 +56,7 @@ pub(super) fn replace(args: &Replace, store: &Store, output: &Output) -> anyhow:
 /// Compares the copies or the parity of a pool.
 pub(super) fn scrub(name: &str, store: &Store, output: &Output) -> anyhow::Result<ExitCode> {
     let built = find(store, name)?;
-    let layout = built.build.layout;
-    if !layout.is_redundant() {
-        return Err(Usage(format!("{name} is {layout}: it has no copies and no parity to compare")).into());
-    }
     let inventory = bay::here(output);
-    let before = built.build.health(&Sysroot::live(), &inventory);
-    if before.work.is_some() || before.missing > 0 {
-        let why = if before.missing > 0 { "lacks members" } else { "is being filled or compared" };
-        return Err(Usage(format!("{name} {why}: drivebench pool status {name}")).into());
-    }
     let drives: Vec<&Drive> = built.build.drives(&inventory).into_iter().flatten().collect();
     perform(&built, PoolChange::Scrub, &drives, (&[], &inventory), store, output)
 }
@@ -95,7 +86,7 @@ pub(super) fn destroy(
         );
         return Err(Usage(why).into());
     }
-    say(output, &content(&built, &inventory));
+    output.lines(&content(&built, &inventory));
     let erases = drives.iter().map(|drive| drive.identity()).collect();
     let change = PoolChange::Destroy { erases, absent };
     perform(&built, change, &drives, (erase, &inventory), store, output)

@@ -7,9 +7,12 @@ use std::{
 
 use anyhow::anyhow;
 
-use super::{describe, say};
+use super::describe;
 use crate::{
-    cli::{errors::Usage, output::Output},
+    cli::{
+        errors::Usage,
+        output::{self, Output},
+    },
     danger::{consent, erasable, erase_option},
     inventory::{Drive, Inventory},
     plan::{Changes, Plan, Step},
@@ -64,7 +67,7 @@ pub(in crate::cli) fn consent_to(
         }
         false => "This erases",
     };
-    say(output, &format!("{what}:\n{}", describe(&drives)));
+    output.lines(&format!("{what}:\n{}", describe(&drives)));
     let areas = plan
         .steps
         .iter()
@@ -72,7 +75,7 @@ pub(in crate::cli) fn consent_to(
     for at in areas.flat_map(Step::targets) {
         // A resumed run finds it under another name, perhaps.
         let area = plan.targets[at].find_again(inventory)?;
-        say(output, &format!("Overwritten: only {}.", area.path.display()));
+        output.lines(&format!("Overwritten: only {}.", area.path.display()));
     }
     let typed = match io::stdin().is_terminal() {
         true => typed(&drives, &erase, &mut io::stdin().lock(), &mut |text| output.note(text))?,
@@ -132,12 +135,7 @@ fn typed(
 ) -> anyhow::Result<Vec<String>> {
     let mut typed = Vec::new();
     for drive in drives.iter().filter(|drive| !erase.contains(&consent(drive))) {
-        note(&format!("To erase {}, type {}; to stop, type nothing:", drive.label(), consent(drive)));
-        let mut line = String::new();
-        input.read_line(&mut line)?;
-        if line.trim() != consent(drive) {
-            return Err(Usage("stopped; nothing was changed".to_owned()).into());
-        }
+        output::consent(&format!("erase {}", drive.label()), &consent(drive), input, note)?;
         typed.push(consent(drive));
     }
     Ok(typed)

@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use super::{args::Create, consent_to, describe, drive, say, settled};
+use super::{args::Create, consent_to, describe, drive, settled};
 use crate::{
     cli::{
         errors::Usage,
@@ -43,10 +43,6 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         uuids: [run::uuid()?, run::uuid()?],
     };
     let build = request.plan(&inventory, &drives).map_err(Usage)?;
-    if run::pools(results.dir()).0.iter().any(|pool| pool.build.name == build.name) {
-        let name = &build.name;
-        return Err(Usage(format!("there is a pool {name}: drivebench pool status {name}")).into());
-    }
     let keep = match dir {
         Some(dir) if args.keep => lines(&build, dir, &drives)?,
         _ => Vec::new(),
@@ -65,7 +61,7 @@ pub(super) fn create(args: &Create, results: &Store, output: &Output) -> anyhow:
         return Ok(ExitCode::SUCCESS);
     }
     plan.require(&inventory, results.dir())?;
-    say(output, &text);
+    output.lines(&text);
     let erase = consent_to(&plan, args.erase.clone(), None, &inventory, results.dir(), output)?;
     carry_out(&Options::default(), Task::new(plan, erase), inventory, results, output)
 }

@@ -17,7 +17,7 @@ use anyhow::Context;
 use args::{Pool, PoolAction};
 pub(super) use consent::consent_to;
 
-use super::{bay, errors::Usage, indented, output::Output, stored};
+use super::{bay, errors::Usage, output::Output, stored};
 use crate::{
     danger::erase_option,
     inventory::{Drive, Inventory},
@@ -96,11 +96,6 @@ fn drive<'a>(given: &str, inventory: &'a Inventory) -> anyhow::Result<&'a Drive>
 fn replacement(old: &str, new: &str, erase: Option<&str>) -> String {
     let erase = erase.map(|consent| format!(" {}", erase_option(consent))).unwrap_or_default();
     format!("drivebench pool replace {} {}{erase}", shell_word(old), shell_word(new))
-}
-
-/// Lines to standard error, each wrapped below its own indentation.
-fn say(output: &Output, text: &str) {
-    text.lines().map(indented).for_each(|(indent, line)| output.marked(indent, line));
 }
 
 /// A line for each drive: bay, model, serial, size, and what is on it.

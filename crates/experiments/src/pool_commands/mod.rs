@@ -22,6 +22,7 @@ use crate::{
         self, BuildError, Building, Commands, Execution, PoolLog, Replacement, RunContext, RunError,
         Troubles, Wait,
     },
+    sysroot::Sysroot,
     target::{Kind, Target},
     tools::System,
     units::{clean, count, decimal_bytes, listed, size},
@@ -173,8 +174,25 @@ impl Act for PoolCommand {
         Needs { measures_nothing: true, finds_target: true, ..Needs::default() }
     }
 
-    fn require(&self, _: &Target, _: &Inventory, _: &Path) -> Result<(), String> {
+    fn require(&self, _: &Target, inventory: &Inventory, store: &Path) -> Result<(), String> {
         let (build, tools) = (&self.build, System::default());
+        let Build { name, layout, .. } = build;
+        match &self.change {
+            PoolChange::Create { .. } if run::pools(store).0.iter().any(|pool| pool.build.name == *name) => {
+                return Err(format!("there is a pool {name}: drivebench pool status {name}"));
+            }
+            PoolChange::Scrub if !layout.is_redundant() => {
+                return Err(format!("{name} is {layout}: it has no copies and no parity to compare"));
+            }
+            PoolChange::Scrub => {
+                let now = build.health(&Sysroot::live(), inventory);
+                if now.work.is_some() || now.missing > 0 {
+                    let why = if now.missing > 0 { "lacks members" } else { "is being filled or compared" };
+                    return Err(format!("{name} {why}: drivebench pool status {name}"));
+                }
+            }
+            _ => {}
+        }
         let (mount, steps) = match &self.change {
             PoolChange::Create { mount, .. } => (mount.as_deref(), build.steps()),
             PoolChange::Replace { replacement, .. } => (None, build.preparation(replacement.at)),
