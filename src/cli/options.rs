@@ -32,7 +32,7 @@ pub struct Options {
     pub plan: bool,
 
     /// Continue a run that was stopped
-    #[arg(long, value_name = RUN, conflicts_with_all = ["targets", "plan"])]
+    #[arg(long, value_name = RUN, conflicts_with = "targets")]
     pub resume: Option<String>,
 
     /// Wait for another drivebench that uses the drive

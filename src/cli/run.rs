@@ -1,7 +1,7 @@
 //! `drivebench run`: plan, show, measure, report.
 
 use std::{
-    io::{self, BufRead, IsTerminal},
+    io::{self, IsTerminal},
     iter,
     path::PathBuf,
     process::ExitCode,
@@ -45,7 +45,10 @@ pub(super) fn run(args: &Run, store: &Option<PathBuf>, output: &Output) -> anyho
     let resumed = args.resume.iter().cloned().collect::<Vec<_>>();
     let resumed = stored::names(&store, &resumed)?.pop();
     let plan = match &resumed {
-        Some(run) => unfinished(experiment.name, run, &store.unfinished(run)?, &store)?.0,
+        Some(run) => {
+            let (plan, done) = unfinished(experiment.name, run, &store.unfinished(run)?, &store)?;
+            if args.plan { remaining(run, &plan, &done, &inventory)? } else { plan }
+        }
         None => {
             let resolve = |given: &String| (experiment.targets.resolve)(&inventory, given);
             let targets = args.targets.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
@@ -92,12 +95,7 @@ fn ask_consent(plan: &Plan, values: &Values, output: &Output) -> anyhow::Result<
             _ => return Err(Usage(format!("to {}, add {option}", consent.act)).into()),
         }
         consent.warnings.iter().for_each(|line| output.note(line));
-        output.note(&format!("To {}, type {}; to stop, type nothing:", consent.act, consent.word));
-        let mut typed = String::new();
-        io::stdin().lock().read_line(&mut typed)?;
-        if typed.trim() != consent.word {
-            return Err(Usage("stopped; nothing was changed".to_owned()).into());
-        }
+        output.ask_consent(&consent.act, &consent.word)?;
     }
     Ok(())
 }
@@ -141,8 +139,8 @@ fn unfinished(
     Ok((plan.clone(), done))
 }
 
-/// The remaining steps of a run, in words. Refuses to measure other drives than before, or to fill one.
-fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyhow::Result<String> {
+/// The remaining steps of a run. Refuses to measure other drives than before, or to fill one.
+fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyhow::Result<Plan> {
     let mut left = done.left(plan);
     let moves = plan.arrangements().next().is_some();
     for (at, target) in left.targets.iter_mut().enumerate() {
@@ -171,8 +169,7 @@ fn remaining(run: &str, plan: &Plan, done: &Done, inventory: &Inventory) -> anyh
         }
     }
     experiments::still_fits(&left)?;
-    let (all, so_far) = (plan.steps.len(), done.steps.len());
-    Ok(format!("Continuing {run}: {so_far} of {all} steps are done. Left:\n{}", left.describe()))
+    Ok(left)
 }
 
 /// Carries a plan out, records it, and shows what was found.
@@ -207,7 +204,9 @@ pub(super) fn carry_out(
             let done;
             (plan, done) = unfinished(&experiment, &name, &record, store)?;
             inventory = pool::here(Some(store.dir()), output);
-            before = remaining(&name, &plan, &done, &inventory)?;
+            let left = remaining(&name, &plan, &done, &inventory)?.describe();
+            let (all, so_far) = (plan.steps.len(), done.steps.len());
+            before = format!("Continuing {name}: {so_far} of {all} steps are done. Left:\n{left}");
             let resume = Event::Resume { at: run::now(), version: env!("CARGO_PKG_VERSION").to_owned() };
             (name, writer, resume, done)
         }

@@ -559,6 +559,11 @@ fn long(target: &str) -> [&str; 8] {
 fn a_run_that_waited_reads_its_record_again() {
     let place = Cli::directory();
     let killed = Killed::on(place.path());
+    let before = (killed.text(), names(place.path()));
+    let left = killed.cli.run(["run", "baseline", "--plan", "--format", "json", "--resume", &killed.name]);
+    let left: Value = serde_json::from_str(&left.out).expect("a plan of what is left");
+    assert!(left["steps"].as_array().is_some_and(|steps| !steps.is_empty()));
+    assert_eq!((killed.text(), names(place.path())), before);
     let other = Cli::new();
     let mut running = other.start(long(&place.path().to_string_lossy()));
     running.wait_for("plan");
