@@ -1,6 +1,8 @@
 //! Findings of pull: what each layout lost, and how it came back.
 
-use super::{super::common::Series, BuiltPool, Pull, PullBy, PullResult, PulledPool, RejoinResult};
+use super::{
+    super::common::Series, BuiltPool, Pull, PullBy, PullResult, PulledPool, RejoinResult, TakenBack,
+};
 use crate::{
     analyse::Estimate,
     findings::{
@@ -186,7 +188,7 @@ fn rejoined(cases: &[Case<'_>]) -> Table {
         let in_use = files.filter(|_| !is_built);
         vec![
             Some(short(&case.drive)),
-            back.map(|back| taken_back(case, back).to_owned()),
+            back.map(|back| taken_back(back).to_owned()),
             back.and_then(|back| back.healed).map(duration),
             files.map(whole),
             in_use.map(|files| files.wrong.to_string()),
@@ -197,14 +199,13 @@ fn rejoined(cases: &[Case<'_>]) -> Table {
     })
 }
 
-fn taken_back(case: &Case<'_>, back: &RejoinResult) -> &'static str {
-    match back.commands.last() {
-        _ if back.by_itself => "by itself",
-        Some(_) if !case.layout.is_redundant() && back.healed.is_some() => "pool restarted",
-        Some(command) if command.contains(" --re-add ") => "re-added",
-        // What the kernel refuses to take back is added as a new drive.
-        Some(command) if command.contains(" --add ") => "added",
-        _ => "no",
+fn taken_back(back: &RejoinResult) -> &'static str {
+    match back.taken_back {
+        TakenBack::No => "no",
+        TakenBack::ByItself => "by itself",
+        TakenBack::Restarted => "pool restarted",
+        TakenBack::ReAdded => "re-added",
+        TakenBack::Added => "added",
     }
 }
 
@@ -350,7 +351,11 @@ fn healed(cases: &[Case<'_>]) -> String {
         return format!("{} of {} rejoined the pool.{why}", times.len(), count(cases.len() as u64, "drive"));
     }
     let time = duration(times.into_iter().fold(0.0, f64::max));
-    match backs.iter().find(|back| !back.by_itself).and_then(|back| back.commands.last()) {
+    match backs
+        .iter()
+        .find(|back| back.taken_back != TakenBack::ByItself)
+        .and_then(|back| back.commands.last())
+    {
         None => format!("A returned drive rejoins by itself, within {time}."),
         Some(command) => format!(
             "A returned drive does not rejoin by itself: after `{command}` it was complete within {time}."

@@ -1,6 +1,6 @@
 //! pull on a modelled pool that is in use: what is planned, refused and found by reading alone.
 
-use super::{PULL, Pull, PullResult, PulledPool, RejoinResult};
+use super::{PULL, Pull, PullResult, PulledPool, RejoinResult, TakenBack};
 use crate::{
     Request, Values,
     findings::Findings,
@@ -112,7 +112,9 @@ fn a_verdict_says_no_more_than_reading_shows() {
             "0 of 1 drive rejoined the pool. Ultra 4C530001 in bay 1.2: interrupted.",
         ),
         (
-            &|pulled| back(pulled, |back| (back.by_itself, back.commands) = (true, Vec::new())),
+            &|pulled| {
+                back(pulled, |back| (back.taken_back, back.commands) = (TakenBack::ByItself, Vec::new()))
+            },
             "A returned drive rejoins by itself, within 3 s",
         ),
         (&|pulled| back(pulled, |back| back.files.wrong = 1), "1 file silently wrong after it came back"),

@@ -15,7 +15,7 @@ use act::{BuiltPool, PoolInUse, Pull, PullBy, PulledPool};
 pub(crate) use run::{DetachedDrive, Unplug};
 
 use options::PULL_DRIVE;
-use result::{FilesRead, PullResult, RejoinResult};
+use result::{FilesRead, PullResult, RejoinResult, TakenBack};
 
 use super::{Experiment, Targets, common};
 

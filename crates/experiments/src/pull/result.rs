@@ -39,12 +39,26 @@ pub struct FilesRead {
     pub bytes: u64,
 }
 
+/// How a pool took a drive back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TakenBack {
+    #[default]
+    No,
+    /// Without a command.
+    ByItself,
+    /// With a restart of the pool.
+    Restarted,
+    ReAdded,
+    /// As a new drive: the kernel refused to take it back.
+    Added,
+}
+
 /// After the drive was there again.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RejoinResult {
-    /// The pool took it back without a command.
-    pub by_itself: bool,
+    pub taken_back: TakenBack,
     pub commands: Vec<String>,
     /// Commands that failed, with the reason.
     pub refused: Vec<String>,
@@ -65,7 +79,7 @@ pub struct RejoinResult {
 impl RejoinResult {
     /// The drive was given to its array, or taken back by that.
     pub fn was_given(&self) -> bool {
-        self.by_itself || !self.commands.is_empty()
+        self.taken_back == TakenBack::ByItself || !self.commands.is_empty()
     }
 }
 
@@ -117,9 +131,12 @@ pub fn modelled(act: &Pull, build: Option<&BuildPool>) -> [PullResult; 2] {
         kept_bytes: bytes,
         ..LedgerFound::default()
     };
-    let command = if is_redundant { "mdadm /dev/md127 --re-add /dev/sdz1" } else { "mount /dev/md127" };
-    let rejoined =
-        RejoinResult { commands: vec![command.to_owned()], healed: Some(3.0), ..RejoinResult::default() };
+    let (taken_back, command) = match is_redundant {
+        true => (TakenBack::ReAdded, "mdadm /dev/md127 --re-add /dev/sdz1"),
+        false => (TakenBack::Restarted, "mount /dev/md127"),
+    };
+    let commands = vec![command.to_owned()];
+    let rejoined = RejoinResult { taken_back, commands, healed: Some(3.0), ..RejoinResult::default() };
     let used = Operations { seconds: act.seconds, reads: 50, longest: 0.25, ..Operations::default() };
     let (result, used, back) = match &act.pool {
         PulledPool::InUse(pool) => {

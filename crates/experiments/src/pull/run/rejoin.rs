@@ -11,7 +11,7 @@ use crate::{
     danger::Claims,
     engine::Cancel,
     inventory::{Block, Drive, Inventory, Layer, in_array, work},
-    pull::RejoinResult,
+    pull::{RejoinResult, TakenBack},
     run::{BuildError, Commands, Former, Watcher, exists, former},
     sysroot::Sysroot,
     test_files::{Load, sum},
@@ -49,7 +49,10 @@ pub fn bring_back(
         Some(array) => fill_again(session, pool, (pulled, array), &mut back, watcher),
         None => {
             let begun = Instant::now();
-            pool.restart(&mut back.commands).map(|()| begun.elapsed().as_secs_f64())
+            pool.restart(&mut back.commands).map(|()| {
+                back.taken_back = TakenBack::Restarted;
+                begun.elapsed().as_secs_f64()
+            })
         }
     };
     match healed {
@@ -84,18 +87,21 @@ fn fill_again(
 ) -> Result<f64, BuildError> {
     let (root, here) = (Sysroot::live(), Instant::now());
     let (drive, member) = array.find(&Inventory::read(&root))?;
-    while !back.by_itself && here.elapsed() < BY_ITSELF {
-        back.by_itself = array.has(&member, &root);
+    let mut by_itself = false;
+    while !by_itself && here.elapsed() < BY_ITSELF {
+        by_itself = array.has(&member, &root);
         thread::sleep(PROGRESS);
     }
     let from = Instant::now();
     // A pool in use is not read meanwhile, so that the rebuild is not slowed.
     let load = if pool.is_in_use() { None } else { pool.start_load().ok() };
-    if !back.by_itself {
+    if by_itself {
+        back.taken_back = TakenBack::ByItself;
+    } else {
         match join(session, pool, (pulled, array), (&drive, &member), back) {
             // udev may have given it back meanwhile.
-            Err(_) if array.has(&member, &root) => {}
-            joined => joined?,
+            Err(_) if array.has(&member, &root) => back.taken_back = TakenBack::ReAdded,
+            joined => back.taken_back = joined?,
         }
     }
     let filled = wait_until_complete(array, &member, session.cancel, watcher);
@@ -103,7 +109,7 @@ fn fill_again(
     if let Some((ops, hanging)) = load.map(Load::end) {
         back.during = sum(&ops, &hanging, from, to);
     }
-    let begun = if back.by_itself { here } else { from };
+    let begun = if by_itself { here } else { from };
     filled.map(|()| (to - begun).as_secs_f64())
 }
 
@@ -119,14 +125,14 @@ fn note_lost(array: &Array, back: &mut RejoinResult) {
     }
 }
 
-/// Gives the member to its array: as it is, or as a new one where mdadm refuses that.
+/// Gives the member to its array: as it is, or as a new one where mdadm refuses that. Returns which.
 fn join(
     session: &Session<'_>,
     pool: &dyn PoolUnderTest,
     (pulled, array): (&PulledDrive, &Array),
     (drive, member): (&Drive, &str),
     back: &mut RejoinResult,
-) -> Result<(), BuildError> {
+) -> Result<TakenBack, BuildError> {
     let (root, path, node) = (Sysroot::live(), array.path(), format!("/dev/{member}"));
     let claims = Claims::take(Claims::lock(&[drive])?, &pulled.consent)?;
     // Nobody else uses a pool that the run built.
@@ -139,11 +145,11 @@ fn join(
     match commands.erase(&mdadm::re_add(&path, &node), &claims) {
         // mdadm refuses what lacks a bitmap, or was away for too long: it is filled as a new one.
         Err(e @ BuildError::Failed { .. }) if !array.has(member, &root) => back.refused.push(e.to_string()),
-        given => return given,
+        given => return given.map(|()| TakenBack::ReAdded),
     }
     array.lacks_no_other(&root)?;
     // Its superblock is that of a new one from now on.
-    commands.erase(&mdadm::add(&path, &node, array.flags), &claims)
+    commands.erase(&mdadm::add(&path, &node, array.flags), &claims).map(|()| TakenBack::Added)
 }
 
 /// Refuses to give a drive to an array that needs something else first, or that would lose data.
