@@ -82,7 +82,7 @@ impl Plan {
             let most = if self.assumed_rate(None).is_some() { "about" } else { "at most" };
             lines.extend(self.seconds().map(|seconds| format!("all targets: {most} {}", duration(seconds))));
         }
-        lines.extend(self.predict().map(|_| {
+        lines.extend(self.builds().next().and(self.measures().next()).map(|_| {
             let known: f64 = self.steps.iter().filter_map(|step| self.most(step)).sum();
             let synced = self.builds().filter(|(_, build)| build.layout.is_redundant());
             let rebuilt = self.steps.iter().filter_map(|step| step.act.get::<RebuildPool>());

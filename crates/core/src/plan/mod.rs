@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use act::{
     Act, AnyAct, AtLeast, BuildPool, Changes, Consent, FILL, FileSet, FileWork, Files, Measure, MoveDrives,
-    Needs, Pause, Predict, Prediction, RebuildPool, RemovePool, Rule, ScratchFile, Standby, Uncounted,
-    zone_bytes,
+    Needs, RebuildPool, RemovePool, Rule, ScratchFile, Uncounted, zone_bytes,
 };
 pub use suite::{Suite, SuiteError, SuiteLoad, Until};
 
@@ -257,11 +256,6 @@ impl Plan {
     pub fn builds(&self) -> impl Iterator<Item = (usize, &BuildPool)> {
         let builds = self.acts::<BuildPool>();
         builds.filter_map(|(step, build)| Some((step.targets().next()?, build)))
-    }
-
-    /// The step that predicts pools.
-    pub fn predict(&self) -> Option<(&Step, &Predict)> {
-        self.acts::<Predict>().next()
     }
 
     /// Whether its targets may lack drives.

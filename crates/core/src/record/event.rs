@@ -9,9 +9,9 @@ use super::{Imported, Watched};
 use crate::{
     conditions::{BytesMoved, Check, Processors},
     inventory::Inventory,
-    plan::{Act, Measure, Plan, Prediction, StepId},
+    plan::{Act, Measure, Plan, StepId},
     tagged::{Kind, Tagged},
-    units::{EngineInfo, Outcome, Power, RunStatus, Window, ZonePoint},
+    units::{EngineInfo, Outcome, RunStatus, Window, ZonePoint},
 };
 
 /// The schema of records that this version writes. It rises when older readers would misread a record.
@@ -187,12 +187,10 @@ pub struct ActResult {
     /// Bytes moved.
     pub bytes: u64,
     pub files: u64,
-    pub slept: Option<StandbyResult>,
     /// The commands that were run.
     pub commands: Vec<String>,
     /// How long the kernel took to make the drives of a new pool agree, or to fill a drive of it again, s.
     pub filled_seconds: Option<f64>,
-    pub predictions: Vec<Prediction>,
     pub observed: Option<Observed>,
 }
 
@@ -209,15 +207,6 @@ impl ActResult {
             self.observed = Some(observed.into());
         }
     }
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StandbyResult {
-    /// The state that it reported last.
-    pub power: Power,
-    /// Bytes that other programs moved on it, which keep it awake.
-    pub others: u64,
 }
 
 /// Name, machine id and boot id, which distinguishes a reboot from a crash.

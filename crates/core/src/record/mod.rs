@@ -13,9 +13,7 @@ mod watched;
 mod writer;
 
 pub use atomic_file::{AtomicFile, keep_new_dir, sweep_beside};
-pub use event::{
-    ActResult, End, Event, Host, How, MOST, Observation, Observed, SCHEMA, StandbyResult, Start, When, lasts,
-};
+pub use event::{ActResult, End, Event, Host, How, MOST, Observation, Observed, SCHEMA, Start, When, lasts};
 pub use imported::{Half, ImportOptions, Imported, ImportedLoad};
 pub use owner::{PRIVATE, caller, hand_over, home, keep_for_root, lock, make_dir};
 pub use reader::{MOST_GROWTH, ReadError, Reader, open_own, open_regular};

@@ -6,7 +6,7 @@ use super::{End, How, Run};
 use crate::{
     analyse::Stalled,
     conditions::Processors,
-    plan::{Condition, Measure, Plan, Predict, Rule, ScratchFile, Step, StepId},
+    plan::{Condition, Measure, Plan, Rule, ScratchFile, Step, StepId},
     units::{Ended, Histogram, Outcome},
 };
 
@@ -154,7 +154,8 @@ impl Done {
     /// A pool that was not measured to the end is built again: nothing of it counts.
     fn pools(&mut self, plan: &Plan) {
         for (at, _) in plan.builds() {
-            let steps = || plan.steps.iter().filter(|step| step.is_on(at) && !step.act.is::<Predict>());
+            let steps =
+                || plan.steps.iter().filter(|step| step.is_on(at) && !step.act.needs().measures_nothing);
             if steps().any(|step| !self.steps.contains(&step.id)) {
                 for step in steps() {
                     self.steps.remove(&step.id);

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::{
         inventory::Drive,
-        plan::{FileSet, FileWork, Files, Pause, Plan, StepId, Steps},
+        plan::{FileSet, FileWork, Files, Plan, ScratchFile, StepId, Steps},
         record::{ActResult, Event, Log, SCHEMA, Start, Store},
         target::Target,
         units::{Ended, Outcome},
@@ -257,7 +257,7 @@ mod tests {
             let (_, mut writer) = store.create(start).expect("creates");
             let targets = vec![target(&["4C530001"]), target(&["S6PUNX01", "S6PUNX02"])];
             let mut steps = Steps::default();
-            steps.add(&[0], Pause { seconds: 1.0 });
+            steps.add(&[0], ScratchFile { bytes: 3 });
             let work = FileWork::Write { seed: 1, predict: None };
             steps.add(&[0], Files { set: FileSet { files: 1, size: 3 }, work, seconds: 1.0 });
             let experiment = "baseline".to_owned();

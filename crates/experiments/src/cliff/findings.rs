@@ -5,6 +5,7 @@ use super::{
         self, Group, Series, named,
         pieces::{self, Placed},
     },
+    act::Pause,
     plan::WRITE,
     verdicts::{self, Writing, Written, written},
 };
@@ -14,7 +15,7 @@ use crate::{
         At, Axis, Band, Column, Curve, Figure, Findings, Mark, Metric, Quantity, Scope, Style, Table, Unit,
         short,
     },
-    plan::{Pause, Plan},
+    plan::Plan,
     record::Run,
     units::{count, decimal_bytes, duration, rate},
 };

@@ -1,5 +1,6 @@
 //! cliff: does writing slow down after a while?
 
+mod act;
 mod findings;
 mod plan;
 mod verdicts;

@@ -1,13 +1,16 @@
 //! The options and the plan of cliff.
 
-use super::super::{
-    Declared, LoadName, Opt, PlanError, Request,
-    shared_options::{self as shared, ENGINE, IODEPTH, MAX_TIME, PRECISION, SEED},
-    target_checks::{aligned, reach},
+use super::{
+    super::{
+        Declared, LoadName, Opt, PlanError, Request,
+        shared_options::{self as shared, ENGINE, IODEPTH, MAX_TIME, PRECISION, SEED},
+        target_checks::{aligned, reach},
+    },
+    act::Pause,
 };
 use crate::{
     analyse::Rules,
-    plan::{Condition, Measure, Pause, Plan, Rule, Steps},
+    plan::{Condition, Measure, Plan, Rule, Steps},
     target::Kind,
     units::{Load, MIB},
 };

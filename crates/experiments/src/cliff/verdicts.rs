@@ -2,12 +2,13 @@
 
 use super::{
     super::common::{self, Group, Series, Summary},
+    act::Pause,
     plan::{AGAIN, WRITE},
 };
 use crate::{
     analyse::{CliffEstimate, Estimate},
     findings::LoadKey,
-    plan::{Pause, Plan},
+    plan::Plan,
     record::Run,
     target::Target,
     units::{Caching, Ended, MIB, decimal_bytes, duration, percent, rate, size},

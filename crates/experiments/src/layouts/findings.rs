@@ -8,6 +8,7 @@ use super::{
         together::{Held, Level, ProcessorLoad, added, shared},
     },
     plan::{alone, labels_at_once},
+    predict::{Predict, Prediction, Predictions},
     recommend::{Candidate, Recommendation, recommend},
 };
 use crate::{
@@ -18,8 +19,8 @@ use crate::{
         Table, short,
     },
     inventory::Inventory,
-    plan::{BuildPool, Plan, Prediction},
-    record::Run,
+    plan::{BuildPool, Plan},
+    record::{ActResult, Run},
     units::{
         Direction, Layout, PredictedLoad, capital, count, decimal_bytes, distinct, duration, listed, percent,
         rate, signed_percent, thousands,
@@ -70,7 +71,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.figures = compared.iter().map(|c| figure(c, &names)).collect();
     let inventory = run.start.as_ref().map(|start| start.inventory.clone()).unwrap_or_default();
     findings.evidence = metrics_at_once(plan, drives, &groups, &processors, &inventory);
-    if let Some((_, predict)) = plan.predict() {
+    if let Some((_, predict)) = plan.acts::<Predict>().next() {
         let recommended = recommend(&candidates, predict.survive as usize);
         findings.verdicts = recommended.iter().map(Recommendation::sentence).collect();
     }
@@ -95,8 +96,9 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
 }
 
 fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
-    let act = plan.predict().and_then(|(step, _)| run.acts.get(&(step.id, step.targets().next()?)));
-    act.map(|act| act.predictions.clone()).unwrap_or_default()
+    let step = plan.acts::<Predict>().next();
+    let act = step.and_then(|(step, _)| run.acts.get(&(step.id, step.targets().next()?)));
+    act.and_then(ActResult::get).map(|all: &Predictions| all.pools.clone()).unwrap_or_default()
 }
 
 /// The time of the first sync of a layout, and of its rebuild, s.

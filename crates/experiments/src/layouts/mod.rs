@@ -3,6 +3,7 @@
 mod findings;
 mod options;
 mod plan;
+mod predict;
 mod recommend;
 
 use super::{Experiment, Targets, common};

@@ -9,9 +9,10 @@ use super::{
         whole_drives::{check, check_survival, layouts_of, name, pool_target},
     },
     options,
+    predict::Predict,
 };
 use crate::{
-    plan::{BuildPool, FILL, Files, Measure, Plan, Predict, RebuildPool, RemovePool, Rule, Steps, Suite},
+    plan::{BuildPool, FILL, Files, Measure, Plan, RebuildPool, RemovePool, Rule, Steps, Suite},
     target::Target,
     units::{Caching, Direction, KIB, Layout, Load, MIB, Pattern},
 };

@@ -2,6 +2,7 @@
 
 use super::{
     super::common::{self, Group, ONE_RUN, Series, Summary, named},
+    act::StandbyResult,
     plan::{FIRST, SPINNING},
 };
 use crate::{
@@ -34,7 +35,7 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     let mut rows = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
         let naps = run.acts.iter().filter(|((_, of), _)| *of == at);
-        let others = naps.filter_map(|(_, result)| Some(result.slept.as_ref()?.others)).sum();
+        let others = naps.filter_map(|(_, result)| Some(result.get::<StandbyResult>()?.others)).sum();
         let woken = Woken::new(&groups, at, target, others);
         if woken.first.is_empty() {
             continue;

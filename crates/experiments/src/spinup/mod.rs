@@ -1,5 +1,6 @@
 //! spinup: how long does it take to wake?
 
+mod act;
 mod findings;
 mod plan;
 

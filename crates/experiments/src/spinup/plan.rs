@@ -1,12 +1,16 @@
 //! The options and the plan of spinup.
 
-use super::super::{
-    Declared, Opt, PlanError, Request,
-    shared_options::{self as shared, ENGINE, MAX_BYTES, MAX_TIME, SEED},
-    target_checks::reach,
+use super::{
+    super::{
+        Declared, Opt, PlanError, Request,
+        shared_options::{self as shared, ENGINE, MAX_BYTES, MAX_TIME, SEED},
+        target_checks::reach,
+    },
+    act::{SETTLE, Standby},
 };
 use crate::{
-    plan::{Measure, Plan, Rule, Standby, Steps},
+    inventory::SYSTEM_MOUNTS,
+    plan::{Measure, Plan, Rule, Steps},
     target::{Kind, Target},
     units::{Caching, Direction, Load, Pattern},
 };
@@ -33,7 +37,7 @@ const LEAST_PATIENCE: f64 = 60.0;
 pub(super) fn plan(ask: &Request) -> Result<Plan, PlanError> {
     let runs = ask.values.get(&RUNS);
     let each = ask.effort.max_seconds / f64::from(runs);
-    let patience = (each - Standby::SETTLE - 2.0 * READ_SECONDS).max(LEAST_PATIENCE);
+    let patience = (each - SETTLE - 2.0 * READ_SECONDS).max(LEAST_PATIENCE);
     let patience = ask.values.typed(&PAUSE).unwrap_or(patience);
     let mut steps = Steps::default();
     for (at, target) in ask.targets.iter().enumerate() {
@@ -67,8 +71,7 @@ fn device(target: &Target) -> Result<String, PlanError> {
     if !target.rotates() {
         return refuse(format!("{} does not rotate, so there is nothing to spin up", drive.label()));
     }
-    let system =
-        |used: &&String| ["/", "/usr", "/var", "swap"].contains(&used.as_str()) || used.starts_with("/boot");
+    let system = |used: &&String| *used == "swap" || SYSTEM_MOUNTS.contains(&used.as_str());
     if let Some(used) = target.uses.iter().find(system) {
         return refuse(format!(
             "{} carries {used}: the system keeps waking it and would hang while it is in standby; measure it from a system \

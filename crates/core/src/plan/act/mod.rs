@@ -10,16 +10,15 @@ use serde::{Deserialize, Serialize};
 
 pub use files::{FileSet, FileWork, Files};
 pub use load::{AtLeast, FILL, Measure, Rule, zone_bytes};
-pub use pool::{BuildPool, Predict, Prediction, RebuildPool, RemovePool};
+pub use pool::{BuildPool, RebuildPool, RemovePool};
 
 use super::{Cost, Step, StepId};
 use crate::{
     inventory::Inventory,
     record::ActResult,
-    run::{Execution, RunError, Troubles, act},
+    run::{Execution, RunError, Troubles},
     tagged::{Kind, Tagged},
     target::Target,
-    units::duration,
 };
 
 /// Makes a file for the loads that follow. It is removed when the plan ends or when the target's next one is created.
@@ -27,26 +26,6 @@ use crate::{
 pub struct ScratchFile {
     /// Its size; loads never write beyond it.
     pub bytes: u64,
-}
-
-/// No load on a drive for some time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pause {
-    pub seconds: f64,
-}
-
-/// Sends a disk to standby: by command or, if it refuses, by waiting for its own timer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Standby {
-    /// The drive's node.
-    pub device: String,
-    /// The maximum wait for its own timer, s.
-    pub patience: f64,
-}
-
-impl Standby {
-    /// How long a disk may take to stop rotating after it accepted the command, s.
-    pub const SETTLE: f64 = 10.0;
 }
 
 /// Has people move drives to bays. Later steps find their targets there, whatever device names the kernel assigns.
@@ -268,75 +247,6 @@ impl Act for ScratchFile {
             run.emit_act(step.id, Some(target), ActResult::default())?;
         }
         Ok(Troubles::new())
-    }
-}
-
-crate::kind!("pause", Pause as Act);
-
-impl Act for Pause {
-    fn label(&self) -> String {
-        "pause".to_owned()
-    }
-
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(self.seconds)
-    }
-
-    fn changes(&self) -> Changes {
-        Changes::Nothing
-    }
-
-    fn describe(&self) -> Option<String> {
-        Some(format!("idle for {}", duration(self.seconds)))
-    }
-
-    fn continues(&self) -> bool {
-        true
-    }
-
-    fn prepares(&self) -> bool {
-        true
-    }
-
-    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        run.ctx.watcher.begins(step);
-        let since = run.ctx.world.seconds();
-        run.ctx.world.wait(self.seconds, &run.cancel);
-        let seconds = run.ctx.world.seconds() - since;
-        for target in step.targets() {
-            let cut_short = run.cancel.is_set();
-            run.emit_act(step.id, Some(target), ActResult { seconds, cut_short, ..ActResult::default() })?;
-        }
-        Ok(Troubles::new())
-    }
-}
-
-crate::kind!("standby", Standby as Act);
-
-impl Act for Standby {
-    fn label(&self) -> String {
-        "standby".to_owned()
-    }
-
-    fn cost(&self) -> Cost {
-        Cost::of_seconds(Self::SETTLE + self.patience)
-    }
-
-    fn changes(&self) -> Changes {
-        Changes::DriveState("the drive goes to standby")
-    }
-
-    fn describe(&self) -> Option<String> {
-        let patience = duration(self.patience);
-        Some(format!("hdparm -y; if refused, up to {patience} for its own timer"))
-    }
-
-    fn prepares(&self) -> bool {
-        true
-    }
-
-    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::standby::perform(run, step, self)
     }
 }
 

@@ -1,12 +1,13 @@
-//! Build pools on drives that are erased, remove them, and predict what they will do.
+//! Build pools on drives that are erased, and remove them.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Act, Changes, Cost, Needs, Step, Uncounted};
 use crate::{
-    run::{Execution, RunError, Troubles, act},
+    record::ActResult,
+    run::{Execution, RunError, Troubles},
     target::Target,
-    units::{Layout, PredictedLoad},
+    units::Layout,
 };
 
 /// Erases drives and builds a pool of them, mounted at the path of the step's target.
@@ -37,24 +38,20 @@ pub struct RemovePool {
     pub name: String,
 }
 
-/// Predicts what the loads of this plan will do on pools, from what they did on each of the step's targets alone and on
-/// all of them at once. It comes before any of the pools is built, and is saved before the next step begins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Predict {
-    /// Positions of the pools in the plan's targets.
-    pub pools: Vec<u32>,
-    /// Number of drives that may fail.
-    #[serde(default)]
-    pub survive: u32,
-}
-
-/// The prediction for one pool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Prediction {
-    /// Its position in the plan's targets.
-    pub pool: u32,
-    /// The loads that follow from the speeds of single drives.
-    pub loads: Vec<PredictedLoad>,
+/// Does something with the pool of each target of a step, and records it.
+fn each(
+    run: &mut Execution<'_, '_>,
+    step: &Step,
+    work: impl Fn(&mut Execution<'_, '_>, usize) -> Result<ActResult, RunError>,
+) -> Result<Troubles, RunError> {
+    run.ctx.watcher.begins(step);
+    for target in step.targets() {
+        let since = run.ctx.world.seconds();
+        let result = work(run, target)?;
+        let seconds = run.ctx.world.seconds() - since;
+        run.emit_act(step.id, Some(target), ActResult { seconds, ..result })?;
+    }
+    Ok(Troubles::new())
 }
 
 crate::kind!("build_pool", BuildPool as Act);
@@ -85,7 +82,7 @@ impl Act for BuildPool {
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pool::each(run, step, |run, at| {
+        each(run, step, |run, at| {
             let cancel = run.cancel.clone();
             let (target, result) = run.ctx.world.build_pool(at, &run.plan.targets[at], self, &cancel)?;
             let given = std::mem::take(&mut run.plan.targets[at].given);
@@ -116,7 +113,7 @@ impl Act for RebuildPool {
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pool::each(run, step, |run, at| run.ctx.world.rebuild_pool(at, self, &run.cancel))
+        each(run, step, |run, at| run.ctx.world.rebuild_pool(at, self, &run.cancel))
     }
 }
 
@@ -136,26 +133,10 @@ impl Act for RemovePool {
     }
 
     fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pool::each(run, step, |run, at| {
+        each(run, step, |run, at| {
             run.ctx.world.close(at)?;
             run.readable.remove(&at);
             run.ctx.world.remove_pool(at)
         })
-    }
-}
-
-crate::kind!("predict", Predict as Act);
-
-impl Act for Predict {
-    fn label(&self) -> String {
-        "predict".to_owned()
-    }
-
-    fn changes(&self) -> Changes {
-        Changes::Nothing
-    }
-
-    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
-        act::pool::predict(run, step, self)
     }
 }

@@ -2,8 +2,6 @@
 
 pub(crate) mod load;
 mod move_drives;
-pub(crate) mod pool;
-pub(crate) mod standby;
 
 pub use move_drives::{Move, Wanted, movable};
 

@@ -126,7 +126,7 @@ fn covers(undo: &Tagged<dyn Undo>, path: &str) -> Result<(), String> {
 }
 
 impl Journal {
-    pub(super) fn open(store: &Path, run: &str) -> Self {
+    pub fn open(store: &Path, run: &str) -> Self {
         Self::new(Some(store.join(JOURNALS)), run)
     }
 

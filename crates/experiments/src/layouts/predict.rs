@@ -1,6 +1,7 @@
-//! Builds pools for loads, removes them, and predicts what they will do.
+//! Predicts what layouts will do, from what their drives did.
 
-use super::{Execution, RunError, Troubles};
+use serde::{Deserialize, Serialize};
+
 use crate::{
     analyse::{
         Estimate, Stalled,
@@ -11,42 +12,68 @@ use crate::{
         repeat,
     },
     inventory::Drive,
-    plan::{BuildPool, Measure, Predict, Prediction, Step},
-    record::{ActResult, LoadSpeed},
+    plan::{Act, BuildPool, Changes, Measure, Needs, Step},
+    record::{ActResult, LoadSpeed, Observation},
+    run::{Execution, RunError, Troubles},
     units::{Direction, Layout, Load, MIB, Parity, Pattern, PredictedLoad},
 };
 
-/// Does something with the pool of each target of a step, and records it.
-pub(crate) fn each(
-    run: &mut Execution<'_, '_>,
-    step: &Step,
-    work: impl Fn(&mut Execution<'_, '_>, usize) -> Result<ActResult, RunError>,
-) -> Result<Troubles, RunError> {
-    run.ctx.watcher.begins(step);
-    for target in step.targets() {
-        let since = run.ctx.world.seconds();
-        let result = work(run, target)?;
-        let seconds = run.ctx.world.seconds() - since;
-        run.emit_act(step.id, Some(target), ActResult { seconds, ..result })?;
-    }
-    Ok(Troubles::new())
+/// Predicts what the loads of this plan will do on pools, from what they did on each of the step's targets alone and on
+/// all of them at once. It comes before any of the pools is built, and is saved before the next step begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Predict {
+    /// Positions of the pools in the plan's targets.
+    pub pools: Vec<u32>,
+    /// Number of drives that may fail.
+    pub survive: u32,
 }
 
-/// Records the predictions and syncs them before anything is built.
-pub(crate) fn predict(
-    run: &mut Execution<'_, '_>,
-    step: &Step,
-    predict: &Predict,
-) -> Result<Troubles, RunError> {
-    let members: Vec<usize> = step.targets().collect();
-    let computes = |pool: &u32| run.planned.build(*pool as usize).is_some_and(|b| b.layout.has_parity());
-    let parity = if predict.pools.iter().any(computes) { run.ctx.world.parity() } else { Parity::default() };
-    let inputs = ModelInputs { run, members: &members, parity };
-    let predictions = predict.pools.iter().filter_map(|pool| inputs.predict(*pool)).collect();
-    let result = ActResult { predictions, ..ActResult::default() };
-    run.emit_act(step.id, members.first().copied(), result)?;
-    run.ctx.log.sync()?;
-    Ok(Troubles::new())
+/// The prediction for one pool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Prediction {
+    /// Its position in the plan's targets.
+    pub pool: u32,
+    /// The loads that follow from the speeds of single drives.
+    pub loads: Vec<PredictedLoad>,
+}
+
+/// What was predicted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Predictions {
+    pub pools: Vec<Prediction>,
+}
+
+crate::kind!("predictions", Predictions as Observation);
+
+impl Observation for Predictions {}
+
+crate::kind!("predict", Predict as Act);
+
+impl Act for Predict {
+    fn label(&self) -> String {
+        "predict".to_owned()
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::Nothing
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { measures_nothing: true, ..Needs::default() }
+    }
+
+    /// The predictions are synced before anything is built.
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        let members: Vec<usize> = step.targets().collect();
+        let computes = |pool: &u32| run.planned.build(*pool as usize).is_some_and(|b| b.layout.has_parity());
+        let parity = if self.pools.iter().any(computes) { run.ctx.world.parity() } else { Parity::default() };
+        let inputs = ModelInputs { run, members: &members, parity };
+        let all = Predictions { pools: self.pools.iter().filter_map(|pool| inputs.predict(*pool)).collect() };
+        let result = ActResult { observed: Some(all.into()), ..ActResult::default() };
+        run.emit_act(step.id, members.first().copied(), result)?;
+        run.ctx.log.sync()?;
+        Ok(Troubles::new())
+    }
 }
 
 /// The measurements of the drives.

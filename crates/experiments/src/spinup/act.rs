@@ -1,61 +1,109 @@
 //! Sends a drive to standby: by command, or by waiting for its own timer.
 
-use super::{
-    super::journal::{DriveInStandby, Journal},
-    Execution, RunError, Troubles,
-};
+use serde::{Deserialize, Serialize};
+
 use crate::{
     conditions::Snapshot,
     inventory::Drive,
-    plan::{Standby, Step},
-    record::{ActResult, StandbyResult},
+    plan::{Act, Changes, Cost, Step},
+    record::{ActResult, Observation},
+    run::{DriveInStandby, Execution, Journal, RunError, Troubles},
     target::Target,
     tools::{
         Output, Runner,
         hdparm::{self, accepted, denied, parse_power, power},
     },
-    units::Power,
+    units::{Power, duration},
 };
+
+/// Sends a disk to standby: by command or, if it refuses, by waiting for its own timer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Standby {
+    /// The drive's node.
+    pub device: String,
+    /// The maximum wait for its own timer, s.
+    pub patience: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct StandbyResult {
+    /// The state that it reported last.
+    pub power: Power,
+    /// Bytes that other programs moved on it, which keep it awake.
+    pub others: u64,
+}
+
+/// How long a disk may take to stop rotating after it accepted the command, s.
+pub(super) const SETTLE: f64 = 10.0;
 
 /// The first wait for a drive's own timer, s. Each wait is twice the last one, because some drives restart their timer
 /// when their power state is read.
 const FIRST: f64 = 5.0;
 
-/// Sends the drives of a step's targets to standby, and records other I/O on them.
-pub(crate) fn perform(
-    run: &mut Execution<'_, '_>,
-    step: &Step,
-    standby: &Standby,
-) -> Result<Troubles, RunError> {
-    let ctx = &mut *run.ctx;
-    ctx.watcher.begins(step);
-    let store = ctx.store.to_str().and_then(|path| Target::resolve(ctx.inventory, path).ok());
-    for target in step.targets() {
-        let drives = &run.plan.targets[target].drives;
-        // The plan has the kernel's name of it from before a reboot.
-        let device = drives.first().map_or_else(|| standby.device.clone(), Drive::node);
-        let same = |name: &str| drives.iter().any(|drive| drive.name == name);
-        if store.iter().flat_map(|store| &store.drives).any(|drive| same(&drive.name)) {
-            return Err(RunError::Act(format!(
-                "the results are stored on {device}, and writing them would wake it: store them on another drive with --store DIR"
-            )));
-        }
-        let world = &*run.ctx.world;
-        let since = world.seconds();
-        let before = Snapshot::take(world.sysroot(), drives);
-        let power = send(&device, standby.patience, world.journal(), world.runner(), &mut |seconds| {
-            world.wait(seconds, &run.cancel);
-            !run.cancel.is_set()
-        })?;
-        let after = Snapshot::take(world.sysroot(), drives);
-        let moved = drives.iter().filter_map(|drive| before.between(&after, &drive.name));
-        let others = moved.map(|did| did.read + did.written).sum();
-        let seconds = world.seconds() - since;
-        let cut_short = run.cancel.is_set();
-        let slept = Some(StandbyResult { power, others });
-        run.emit_act(step.id, Some(target), ActResult { seconds, cut_short, slept, ..ActResult::default() })?;
+crate::kind!("standby", StandbyResult as Observation);
+
+impl Observation for StandbyResult {}
+
+crate::kind!("standby", Standby as Act);
+
+impl Act for Standby {
+    fn label(&self) -> String {
+        "standby".to_owned()
     }
-    Ok(Troubles::new())
+
+    fn cost(&self) -> Cost {
+        Cost::of_seconds(SETTLE + self.patience)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::DriveState("the drive goes to standby")
+    }
+
+    fn describe(&self) -> Option<String> {
+        let patience = duration(self.patience);
+        Some(format!("hdparm -y; if refused, up to {patience} for its own timer"))
+    }
+
+    fn prepares(&self) -> bool {
+        true
+    }
+
+    /// Also records other I/O on the drives.
+    fn perform(&self, run: &mut Execution<'_, '_>, step: &Step) -> Result<Troubles, RunError> {
+        let ctx = &mut *run.ctx;
+        ctx.watcher.begins(step);
+        let store = ctx.store.to_str().and_then(|path| Target::resolve(ctx.inventory, path).ok());
+        for target in step.targets() {
+            let drives = &run.plan.targets[target].drives;
+            // The plan has the kernel's name of it from before a reboot.
+            let device = drives.first().map_or_else(|| self.device.clone(), Drive::node);
+            let same = |name: &str| drives.iter().any(|drive| drive.name == name);
+            if store.iter().flat_map(|store| &store.drives).any(|drive| same(&drive.name)) {
+                return Err(RunError::Act(format!(
+                    "the results are stored on {device}, and writing them would wake it: store them on another drive with --store DIR"
+                )));
+            }
+            let world = &*run.ctx.world;
+            let since = world.seconds();
+            let before = Snapshot::take(world.sysroot(), drives);
+            let power = send(&device, self.patience, world.journal(), world.runner(), &mut |seconds| {
+                world.wait(seconds, &run.cancel);
+                !run.cancel.is_set()
+            })?;
+            let after = Snapshot::take(world.sysroot(), drives);
+            let moved = drives.iter().filter_map(|drive| before.between(&after, &drive.name));
+            let others = moved.map(|did| did.read + did.written).sum();
+            let seconds = world.seconds() - since;
+            let cut_short = run.cancel.is_set();
+            let observed = Some(StandbyResult { power, others }.into());
+            run.emit_act(
+                step.id,
+                Some(target),
+                ActResult { seconds, cut_short, observed, ..ActResult::default() },
+            )?;
+        }
+        Ok(Troubles::new())
+    }
 }
 
 /// Sends the drive at `device` to standby; if it refuses, waits up to `patience` s for its own timer. `rest` waits and
@@ -81,7 +129,7 @@ fn send(
     // The next access wakes it, so there is nothing to undo.
     entry.done().map_err(RunError::Journal)?;
     if accepted(&allowed(output?)?) {
-        let go_on = rest(Standby::SETTLE);
+        let go_on = rest(SETTLE);
         let now = if believed { ask()? } else { Power::Unknown };
         // A drive that accepts the command but reports no power state counts as asleep; the next read verifies it.
         if now != Power::Awake || !go_on {
@@ -112,8 +160,10 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::run::journal::OwnFile;
-    use crate::tools::{Query, ToolError};
+    use crate::{
+        run::OwnFile,
+        tools::{Query, ToolError},
+    };
 
     /// A modelled drive behind hdparm, in virtual time.
     #[derive(Default)]
@@ -188,7 +238,7 @@ mod tests {
     #[test]
     fn after_the_standby_command_the_disk_gets_time_to_stop() {
         let slept = Disk { obeys: true, ..Disk::default() }.sleep(180.0);
-        assert_eq!(slept, (Power::Standby, Standby::SETTLE));
+        assert_eq!(slept, (Power::Standby, SETTLE));
     }
 
     #[test]
@@ -207,7 +257,7 @@ mod tests {
         let slept = bridge().sleep(20.0);
         assert_eq!(slept, (Power::Unknown, 20.0));
         let slept = Disk { obeys: true, ..bridge() }.sleep(20.0);
-        assert_eq!(slept, (Power::Unknown, Standby::SETTLE));
+        assert_eq!(slept, (Power::Unknown, SETTLE));
     }
 
     #[test]
