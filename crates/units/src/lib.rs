@@ -24,8 +24,8 @@ pub use pool::{Action, MemberState, Pool, PoolState, PredictedLoad, Work};
 pub use remote::RemoteDir;
 pub use service::Service;
 pub use size::{
-    KIB, MIB, SizeError, aim, count, decimal_bytes, duration, parse_size, percent, rate, signed_duration,
-    signed_percent, size, thousands, whole,
+    KIB, MIB, SizeError, aim, count, decimal_bytes, duration, multiple, parse_size, percent, rate,
+    signed_duration, signed_percent, size, thousands, whole,
 };
 pub use visible::{clean, clean_json, hides};
 pub use window::is_zero;

@@ -102,6 +102,15 @@ pub fn signed_duration(seconds: f64) -> String {
     }
 }
 
+/// A ratio: `0.85`, `12.3` or `266`.
+pub fn multiple(ratio: f64) -> String {
+    match ratio.abs() {
+        ..9.995 => format!("{ratio:.2}"),
+        ..99.95 => format!("{ratio:.1}"),
+        _ => format!("{ratio:.0}"),
+    }
+}
+
 /// A share as a percentage: `1.8 %`, from 0.018.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {

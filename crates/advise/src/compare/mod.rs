@@ -12,7 +12,7 @@ use crate::{
         compare::{Difference, Ratio, Spread, across_runs, ratio, ratio_of_runs},
     },
     findings::{Carrier, Column, Findings, Metric, Quantity, Scope, Table, Unit},
-    units::{distinct, listed, shortened},
+    units::{distinct, listed, multiple, shortened},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -349,12 +349,14 @@ fn short(name: &str) -> String {
 fn times(r: &Ratio) -> String {
     let e = &r.estimate;
     // An end that is rounded to 1 would contradict what is said of the difference.
-    let digits = if [e.low, e.high].iter().any(|end| (end - 1.0).abs() < 0.005) { 3 } else { 2 };
+    let is_near = [e.low, e.high].iter().any(|end| (end - 1.0).abs() < 0.005);
+    let value = multiple(e.value);
     match (e.low > 0.0, e.high.is_finite()) {
-        (true, true) => format!("{:.digits$} ({})", e.value, e.range(|x| format!("{x:.digits$}"))),
-        (true, false) => format!("{:.2} (at least {:.2})", e.value, e.low),
-        (false, true) => format!("{:.2} (at most {:.2})", e.value, e.high),
-        (false, false) => format!("{:.2} (no interval)", e.value),
+        (true, true) if is_near => format!("{:.3} ({})", e.value, e.range(|x| format!("{x:.3}"))),
+        (true, true) => format!("{value} ({})", e.range(multiple)),
+        (true, false) => format!("{value} (at least {})", multiple(e.low)),
+        (false, true) => format!("{value} (at most {})", multiple(e.high)),
+        (false, false) => format!("{value} (no interval)"),
     }
 }
 
@@ -363,8 +365,8 @@ fn bound(r: &Ratio) -> String {
     let e = &r.estimate;
     match (e.low > 0.0, e.high.is_finite()) {
         (true, true) => times(r),
-        (true, false) => format!("at least {:.2}", e.low),
-        (false, true) => format!("at most {:.2}", e.high),
+        (true, false) => format!("at least {}", multiple(e.low)),
+        (false, true) => format!("at most {}", multiple(e.high)),
         (false, false) => "not known".to_owned(),
     }
 }
@@ -387,8 +389,8 @@ fn open(is_judged: bool, of: &[(&Metric, Estimate)]) -> Option<String> {
         false => ("Too few or too noisy to judge", "Repeat both when nothing else runs."),
     };
     let one = |(metric, ratio): &(&Metric, Estimate)| match ratio.is_bounded() {
-        true => format!("{} ({})", metric.row(), ratio.range(|x| format!("{x:.2}"))),
-        false => format!("{} ({:.2} times)", metric.row(), ratio.value),
+        true => format!("{} ({})", metric.row(), ratio.range(multiple)),
+        false => format!("{} ({} times)", metric.row(), multiple(ratio.value)),
     };
     (!of.is_empty()).then(|| format!("{what}: {}. {advice}", some(of.iter().map(one).collect())))
 }

@@ -12,7 +12,9 @@ use crate::{
     },
     findings::{Fitness, fitness},
     plan::{Plan, Rule},
-    units::{Caching, Ended, aim, capital, count, decimal_bytes, duration, listed, percent, rate, size},
+    units::{
+        Caching, Ended, aim, capital, count, decimal_bytes, duration, listed, multiple, percent, rate, size,
+    },
 };
 
 /// The longest run that is suggested for a narrower interval, s.
@@ -236,10 +238,10 @@ impl<'a> Ranking<'a> {
         let load = self.load;
         let name = |&at: &usize| format!("{} ({})", self.speeds[at].0, rate(self.speeds[at].1));
         let interval = match self.ratio.is_bounded() {
-            true => format!(" ({})", self.ratio.range(|x| format!("{x:.2}"))),
+            true => format!(" ({})", self.ratio.range(multiple)),
             false => String::new(),
         };
-        let times = format!("the fastest is {:.2} times the slowest{interval}", self.ratio.value);
+        let times = format!("the fastest is {} times the slowest{interval}", multiple(self.ratio.value));
         if let ([all], [false]) = (&self.places[..], &self.differ[..]) {
             let names = listed(&all.iter().map(name).collect::<Vec<_>>());
             return match Difference::of(&self.ratio) {

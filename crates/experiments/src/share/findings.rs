@@ -13,7 +13,7 @@ use crate::{
     plan::Plan,
     record::{Run, suspended},
     share::{Part, Route, ShareResult, ShareTest, TransferKind},
-    units::{Direction, RemoteDir, capital, count, decimal_bytes, distinct, listed, percent, rate},
+    units::{Direction, RemoteDir, capital, count, decimal_bytes, distinct, listed, multiple, percent, rate},
 };
 
 /// Share of the time, or of a link's speed, from which on a core or another part is full.
@@ -89,7 +89,7 @@ impl Case<'_> {
                 };
                 let name = capital(self.whole_part(*part));
                 let speed = self.speed(kind, Route::Without(*part)).map_or("-".to_owned(), |e| rate(e.value));
-                let (times, least) = (factor(gain.value), factor(gain.low));
+                let (times, least) = (multiple(gain.value), multiple(gain.low));
                 format!(
                     "{name} limits: {speed} without it, {times} times as much (at least {least}){warning}"
                 )
@@ -213,15 +213,6 @@ impl Case<'_> {
             .as_ref()
             .map_or_else(String::new, |why| format!("; the network alone was not measured: {why}"));
         format!("{}; {}{most}{here}{no_network}", self.shared.server, self.setup())
-    }
-}
-
-/// A ratio with two or three digits.
-fn factor(times: f64) -> String {
-    match times {
-        ..2.0 => format!("{times:.2}"),
-        ..20.0 => format!("{times:.1}"),
-        _ => format!("{times:.0}"),
     }
 }
 
