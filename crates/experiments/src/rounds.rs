@@ -78,11 +78,6 @@ impl Rounds {
         Rule::Round { bytes, seconds: self.seconds, longest: self.longest, precision: self.precision }
     }
 
-    /// The most bytes of all rounds, where the usual number of rounds moves so many: who asks for more rounds gets whole ones.
-    pub fn most(&self, usual: u64) -> u64 {
-        (usual / u64::from(2 * USUAL)).saturating_mul(u64::from(self.all.max(2 * USUAL)))
-    }
-
     /// Adds all rounds of these loads, each on its targets.
     pub fn add(&self, steps: &mut Steps, loads: &[(&[usize], Measure)], seed: u64) {
         let random = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -106,28 +101,22 @@ mod tests {
     use crate::{BASELINE, Values, testing::directory};
 
     #[test]
-    fn the_time_that_is_named_gives_as_many_whole_rounds() {
+    fn the_time_that_is_named_gives_as_many_rounds() {
         let plan = |time: Option<f64>| {
             let mut values = Values::default();
             time.into_iter().for_each(|time| values.set("max-time", &format!("{time}s")));
             let ask = Request::new(&BASELINE, vec![directory("A")], values).expect("a request");
             BASELINE.plan(&ask).expect("plans")
         };
-        // Of each load, how many rounds there are, and the bytes of one that writes.
         let rounds = |plan: &Plan| {
             let mut all = BTreeMap::new();
-            for (_, measure) in plan.measures() {
-                if let Rule::Round { bytes, .. } = measure.rule {
-                    let written = if measure.load.writes() { bytes } else { 0 };
-                    *all.entry((measure.label.clone(), written)).or_insert(0) += 1;
-                }
+            for (_, measure) in plan.measures().filter(|(_, m)| matches!(m.rule, Rule::Round { .. })) {
+                *all.entry(measure.label.clone()).or_insert(0) += 1;
             }
-            all
+            all.into_values().collect::<Vec<u32>>()
         };
-        let usual = rounds(&plan(None));
-        let longer = rounds(&plan(Some(Rounds::time_for(40.0, &plan(None), 0).ceil())));
-        assert_eq!(usual.values().collect::<Vec<_>>(), [&14; 6]);
-        assert_eq!(longer, usual.into_keys().map(|load| (load, 40)).collect());
-        assert_eq!(rounds(&plan(Some(86_400.0))).values().collect::<Vec<_>>(), [&1000; 6]);
+        assert_eq!(rounds(&plan(None)), [14; 6]);
+        assert_eq!(rounds(&plan(Some(Rounds::time_for(40.0, &plan(None), 0).ceil()))), [40; 6]);
+        assert_eq!(rounds(&plan(Some(86_400.0))), [1000; 6]);
     }
 }

@@ -276,9 +276,9 @@ impl Limits {
             Until::Rounds if is_in_rounds(l, self.thorough) => {
                 // Reading wears nothing, so only time and what was typed limit it.
                 let most = match l.load.writes() {
-                    _ if self.typed_bytes => bytes,
-                    false => READ_BYTES,
-                    true => self.rounds.most(if sequential { WRITE_BYTES } else { bytes }),
+                    false if !self.typed_bytes => READ_BYTES,
+                    true if !self.typed_bytes && sequential => WRITE_BYTES,
+                    _ => bytes,
                 };
                 self.rounds.rule(most, l.load.block)
             }

@@ -78,8 +78,17 @@ fn widest(plan: &Plan, at: usize, groups: &[&Group<'_>]) -> Option<String> {
         runs.map(|run| run.seconds / run.rounds.len() as f64).sum::<f64>()
     };
     let round = groups.iter().map(seconds_a_round).sum::<f64>();
-    let needed = wide.iter().filter_map(|g| rounds::needed(&g.runs.first()?.rounds, aim_of(g)?));
-    let needed = needed.fold(0.0, f64::max);
+    // More time is named only where it is time that ends the rounds, not their bytes.
+    let rounds = |g: &&Group<'_>| {
+        let (pieces, rule) = (&g.runs.first()?.rounds, &g.measure.rule);
+        let needed = rounds::needed(pieces, aim_of(g)?)?;
+        let same = plan.measures().filter(|(step, m)| step.is_on(at) && m.label == g.measure.label);
+        let most = rule.limits().0? as f64 * same.count() as f64;
+        let moved = pieces.iter().map(|piece| piece.bytes).sum::<u64>() as f64 / pieces.len() as f64;
+        (needed * moved <= most).then_some(needed)
+    };
+    let needed = wide.iter().map(rounds).collect::<Option<Vec<f64>>>().unwrap_or_default();
+    let needed = needed.into_iter().fold(0.0, f64::max);
     let needed = Rounds::time_for(needed, plan, at).max(needed * round);
     let needed = match (60.0..MOST_SECONDS).contains(&needed) {
         true => {
