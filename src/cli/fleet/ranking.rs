@@ -14,7 +14,7 @@ pub(super) struct Row {
     run: String,
     /// Models and serials.
     drive: String,
-    /// Vendor, model (of virtual drives, the bus) and size of each drive: only equal ones are compared, and none that is unknown.
+    /// Vendor, model (or bus, where it has none) and size of each drive: only equal ones are compared, and none that is unknown.
     kind: Option<Vec<(Option<String>, String, u64)>>,
     metrics: Vec<Metric>,
 }

@@ -151,7 +151,7 @@ impl Done {
         }
     }
 
-    /// A pool that was not measured to the end is built again: nothing of it counts.
+    /// A pool that was not measured to the end is built again: nothing that was measured of it counts.
     fn pools(&mut self, plan: &Plan) {
         for (at, _) in plan.builds() {
             let steps =

@@ -23,7 +23,7 @@ pub use act::{Move, Wanted, movable};
 pub use execute::execute;
 pub use execution::{Execution, Held, State, Troubles};
 pub use journal::{
-    AppendLog, DriveInStandby, Entry, Journal, Kept, Left, Leftover, OwnFile, Undo, host, open_trusted, sweep,
+    AppendLog, DriveInStandby, Entry, Journal, Kept, Left, Leftover, Undo, host, open_trusted, sweep,
 };
 pub use local::{Local, in_time, now, stays};
 pub use lock::{Lock, LockError, Locks};

@@ -351,11 +351,8 @@ fn healed(cases: &[Case<'_>]) -> String {
         return format!("{} of {} rejoined the pool.{why}", times.len(), count(cases.len() as u64, "drive"));
     }
     let time = duration(times.into_iter().fold(0.0, f64::max));
-    match backs
-        .iter()
-        .find(|back| back.taken_back != TakenBack::ByItself)
-        .and_then(|back| back.commands.last())
-    {
+    let given = backs.iter().find(|back| back.taken_back != TakenBack::ByItself);
+    match given.and_then(|back| back.commands.last()) {
         None => format!("A returned drive rejoins by itself, within {time}."),
         Some(command) => format!(
             "A returned drive does not rejoin by itself: after `{command}` it was complete within {time}."

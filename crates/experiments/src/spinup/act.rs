@@ -160,10 +160,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
-    use crate::{
-        run::OwnFile,
-        tools::{Query, ToolError},
-    };
+    use crate::tools::{Query, ToolError};
 
     /// A modelled drive behind hdparm, in virtual time.
     #[derive(Default)]
@@ -258,23 +255,6 @@ mod tests {
         assert_eq!(slept, (Power::Unknown, 20.0));
         let slept = Disk { obeys: true, ..bridge() }.sleep(20.0);
         assert_eq!(slept, (Power::Unknown, SETTLE));
-    }
-
-    #[test]
-    fn an_entry_is_the_right_to_the_standby_of_its_drive_only() {
-        let store = tempfile::tempdir().expect("a store");
-        let journal = Journal::open(store.path(), "rabc");
-        let runner = crate::tools::Replay::default().answer("hdparm -y /dev/sda", Output::default());
-        let sda = journal.will(DriveInStandby { device: "/dev/sda".into() }).expect("writes");
-        let file = journal.will(OwnFile { path: "/dev/sda".into() }).expect("writes");
-        hdparm::standby("/dev/sda").run(&sda, &runner).expect("covers it");
-        for (path, right) in [("/dev/sdb", &sda), ("/dev/sda", &file)] {
-            let refused = hdparm::standby(path).run(right, &runner).expect_err("not covered").to_string();
-            assert!(
-                refused.starts_with(&format!("'hdparm -y {path}' was not run: the journal")),
-                "{refused}"
-            );
-        }
     }
 
     #[test]

@@ -169,7 +169,10 @@ mod tests {
         super::{DriveInStandby, Journal, OwnDirectory, OwnFile, Undo},
         *,
     };
-    use crate::run::RunError;
+    use crate::{
+        run::RunError,
+        tools::{Output, Replay, hdparm},
+    };
 
     /// A target directory and a store.
     struct Place {
@@ -334,6 +337,23 @@ mod tests {
         let refused = Journal::open(&place.store, "rabc").will(DriveInStandby { device: "/dev/sda".into() });
         let said = refused.expect_err("no directory").to_string();
         assert!(said.contains(&format!("the undo journal in {}", journals.display())), "{said}");
+    }
+
+    #[test]
+    fn an_entry_is_the_right_to_the_standby_of_its_drive_only() {
+        let store = tempfile::tempdir().expect("a store");
+        let journal = Journal::open(store.path(), "rabc");
+        let runner = Replay::default().answer("hdparm -y /dev/sda", Output::default());
+        let sda = journal.will(DriveInStandby { device: "/dev/sda".into() }).expect("writes");
+        let file = journal.will(OwnFile { path: "/dev/sda".into() }).expect("writes");
+        hdparm::standby("/dev/sda").run(&sda, &runner).expect("covers it");
+        for (path, right) in [("/dev/sdb", &sda), ("/dev/sda", &file)] {
+            let refused = hdparm::standby(path).run(right, &runner).expect_err("not covered").to_string();
+            assert!(
+                refused.starts_with(&format!("'hdparm -y {path}' was not run: the journal")),
+                "{refused}"
+            );
+        }
     }
 
     #[test]
