@@ -16,6 +16,7 @@ mod smoke;
 mod spinup;
 mod swap;
 mod together;
+mod turns;
 
 use std::{path::Path, time::Duration};
 
@@ -36,6 +37,7 @@ fn ok<T>(result: Result<T, MachineError>) -> T {
 }
 
 fn start(scenario: &Scenario) -> Machine {
+    turns::take();
     ok(Machine::start(scenario, &Options::default()))
 }
 
