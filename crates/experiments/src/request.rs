@@ -1,4 +1,4 @@
-//! The request that an experiment plans: targets and options.
+//! The request that an experiment plans: targets and options. Why there is no plan for it.
 
 use std::path::PathBuf;
 
