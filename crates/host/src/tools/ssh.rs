@@ -24,10 +24,10 @@ const LINK: i32 = 255;
 ///
 /// Makes the directory of a client and removes it at the end, with retries, because a client may still write. With a fifth argument,
 /// fio serves in it, on a socket in a directory of that name. Lines are answered by the sixth one, [`COUNTERS`].
-const CLIENT: &str = r#"umask 077; d=$1/$2; u=$5; t=; readonly d u; mkdir "$d" || exit 1; r() { if [ -n "$t" ] && read -r q <"$t/p"; then [ "$q" -gt 1 ] && kill -9 -"$q"; fi 2>/dev/null; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$d" $t && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM PIPE; for s in $3; do mkdir "$d/$s" || exit 1; done; for p in $4; do command -v "${p%:*}" >/dev/null || { echo "${p%:*} is not installed there: apt install ${p#*:}" >&2; exit 1; }; done; if [ -n "$u" ]; then mkdir "$u" && t=$u && v=$(fio --version) || exit 1; (cd "$d" && exec setsid sh -c "echo \$\$ >$t/p; exec fio --server=sock:$t/s") </dev/null >/dev/null 2>&1 & for i in 1 2 3 4 5 6 7 8 9; do [ -S $t/s ] && break; sleep 1; done; [ -S $t/s ] || { echo "fio does not serve there" >&2; exit 1; }; fi; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; findmnt -rno FSTYPE,SOURCE,OPTIONS -T "$d" || echo; while read -r l; do (eval "$6") 2>/dev/null; echo "drivebench: ready"; done"#;
-/// What each processor, link and drive of a machine has done, how much that is in a second when it is full, and its name.
-/// Wi-Fi is left out, because it has no fixed speed.
-const COUNTERS: &str = r#"while read -r n a b c d e f g h i; do case $n in cpu[0-9]*) echo "$((a+b+c+f+g+h)) 100 a processor";; esac; done </proc/stat; for l in /sys/class/net/*; do s=$(cat "$l/speed"); if [ "${s:-0}" -gt 0 ]; then for w in rx tx; do echo "$(cat "$l/statistics/${w}_bytes") $((s*125000)) the link ${l##*/}"; done; fi; done; for k in /sys/block/*; do read -r a b c d e f g h i t u <"$k/stat"; echo "$t 1000 the drive ${k##*/}"; done"#;
+const CLIENT: &str = r#"umask 077; D=$1/$2; U=$5; t=; readonly D U; mkdir "$D" || exit 1; r() { if [ -n "$t" ] && read -r q <"$t/p"; then [ "$q" -gt 1 ] && kill -9 -"$q"; fi 2>/dev/null; for i in 1 2 3 4 5 6 7 8 9; do rm -rf "$D" $t && break; sleep 1; done; }; trap r EXIT; trap "exit 1" HUP INT TERM PIPE; for s in $3; do mkdir "$D/$s" || exit 1; done; for p in $4; do command -v "${p%:*}" >/dev/null || { echo "${p%:*} is not installed there: apt install ${p#*:}" >&2; exit 1; }; done; if [ -n "$U" ]; then mkdir "$U" && t=$U && v=$(fio --version) || exit 1; (cd "$D" && exec setsid sh -c "echo \$\$ >$t/p; exec fio --server=sock:$t/s") </dev/null >/dev/null 2>&1 & for i in 1 2 3 4 5 6 7 8 9; do [ -S $t/s ] && break; sleep 1; done; [ -S $t/s ] || { echo "fio does not serve there" >&2; exit 1; }; fi; echo "drivebench: ready"; echo "$SSH_CONNECTION"; echo "$v"; findmnt -rno FSTYPE,SOURCE,OPTIONS -T "$D" || echo; while read -r l; do (eval "$6") 2>/dev/null; echo "drivebench: ready"; done"#;
+/// What each processor, link and drive of a machine has done, at least and at most, how much that is in a second when it is full, and
+/// its name. Caches of drives may be flushed while they do something else. Wi-Fi is left out, because it has no fixed speed.
+const COUNTERS: &str = r#"while read -r n a b c d e f g h i; do case $n in cpu[0-9]*) echo "$((a+b+c+f+g+h)) $((a+b+c+f+g+h)) 100 a processor";; esac; done </proc/stat; for l in /sys/class/net/*; do s=$(cat "$l/speed"); if [ "${s:-0}" -gt 0 ]; then for w in rx tx; do b=$(cat "$l/statistics/${w}_bytes"); echo "$b $b $((s*125000)) the link ${l##*/}"; done; fi; done; for k in /sys/block/*; do read -r a b c d e f g h i t m n o p q v w <"$k/stat"; echo "$t $((t+${w:-0})) 1000 the drive ${k##*/}"; done"#;
 const GIVE: &str = r#"umask 077; cat >"$1/$2/$3""#;
 const IN_DIR: &str = r#"cd "$1/$2" || exit 1; shift 2; exec "$@""#;
 const CLEAR: &str = r#"rm -rf "$1/$2/$3" && mkdir "$1/$2/$3""#;
@@ -139,10 +139,34 @@ pub fn failure(at: &RemoteDir, output: &Output, by_sudo: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::samba, *};
+    use super::{
+        super::{Runner, System, samba},
+        *,
+    };
 
     fn at(text: &str) -> RemoteDir {
         text.parse().expect("a directory")
+    }
+
+    #[test]
+    fn a_client_tells_what_its_parts_have_done() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = dir.path().to_str().expect("UTF-8");
+        let client = format!("echo | {{ {CLIENT}; }}");
+        let said = |query| System::default().ask(&query).expect("runs").stdout;
+        let parts = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter_map(|line| line.splitn(4, ' ').nth(3));
+            lines
+                .filter(|part| part.starts_with("a ") || part.starts_with("the "))
+                .map(str::to_owned)
+                .collect()
+        };
+        let here = parts(&said(counters_here()));
+        assert!(
+            here.iter().any(|part| part == "a processor")
+                && here.iter().any(|part| part.starts_with("the drive"))
+        );
+        assert_eq!(parts(&said(script(&client, [dir, "name", "", "", "", COUNTERS]))), here);
     }
 
     #[test]

@@ -12,11 +12,10 @@ use super::{
     WORDS, ended,
     file_server::write,
     remote::{Remote, is_own},
-    setup::random,
 };
 use crate::{
     engine::Cancel,
-    run::{Folder, Journal, RunError},
+    run::{self, Folder, Journal, RunError},
     share::{Busy, ClientLoad, ClientResult, ManyClients, PROCESSOR},
     tools::{
         Runner, System,
@@ -49,7 +48,7 @@ pub(in super::super) fn with_clients(
     let (mut clients, mut is_server) = (Vec::new(), true);
     for (at, (url, result)) in act.clients.iter().zip(&mut *results).enumerate() {
         says(&format!("connecting to {}", url.host()));
-        let (name, socket) = (format!("drivebench-{}", random()?), numbered(at));
+        let (name, socket) = (format!("drivebench-{}", run::uuid()?), numbered(at));
         let query = ssh::fio_client(url, &name, &socket);
         match Remote::connect(url, name, &query, &tools, cancel) {
             Err(e) => result.failed = Some(ended(e, cancel).to_string()),
@@ -96,13 +95,16 @@ pub(in super::super) fn with_clients(
     Ok(())
 }
 
-/// Type and source of a mounted filesystem, and the server's address, from a line of findmnt.
+/// Type and source of a mounted filesystem, and the server's address, from a line of findmnt: an option, or what sshfs was given,
+/// if that is no name.
 fn mount(line: &str) -> (String, Option<IpAddr>) {
     let mut words = line.split_whitespace();
-    let (kind, source) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let address =
-        words.next().and_then(|options| options.split(',').find_map(|one| one.strip_prefix("addr=")));
-    (format!("{kind} {source}"), address.and_then(|text| text.parse().ok()))
+    let [kind, source, options] = [(); 3].map(|()| words.next().unwrap_or_default());
+    let address = match kind {
+        "fuse.sshfs" => source.rsplit_once(':').and_then(|(login, _)| login.rsplit('@').next()),
+        _ => options.split(',').find_map(|one| one.strip_prefix("addr=")),
+    };
+    (format!("{kind} {source}"), address.and_then(|text| text.trim_matches(['[', ']']).parse().ok()))
 }
 
 /// A job that runs in the directory of fio's server, on threads, so that it ends with the server.
@@ -168,18 +170,18 @@ fn at_once(
 /// How busy parts were in a transfer that took so long, which is less than the window between both looks. Drives and links are taken
 /// to be idle for the rest of it; processors may have been busy.
 fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64) -> Busy {
-    let counter = |line: &str| -> Option<(f64, f64, String)> {
-        let mut words = line.splitn(3, ' ');
-        let (done, most) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        Some((done, most, words.next()?.chars().take(WORDS).collect()))
+    let counter = |line: &str| -> Option<([f64; 2], f64, String)> {
+        let mut words = line.splitn(4, ' ');
+        let [least, most, full] = [words.next()?, words.next()?, words.next()?].map(|word| word.parse().ok());
+        Some(([least?, most?], full?, words.next()?.chars().take(WORDS).collect()))
     };
     let mut busy = Busy::new();
     for (before, after) in before.iter().zip(after) {
-        let Some(((from, _, old), (to, most, part))) = counter(before).zip(counter(after)) else { continue };
+        let Some(((from, _, old), (to, full, part))) = counter(before).zip(counter(after)) else { continue };
         if old == part {
-            let used = (to - from) / most;
             let outside = if part == PROCESSOR { (window - seconds).max(0.0) } else { 0.0 };
-            let [least, most] = [used - outside, used].map(|used| (used / seconds).clamp(0.0, 1.0));
+            let used = [(to[0] - from[0]) / full - outside, (to[1] - from[1]) / full];
+            let [least, most] = used.map(|used| (used / seconds).clamp(0.0, 1.0));
             let all = busy.entry(part).or_default();
             *all = [all[0].max(least), all[1].max(most)];
         }
@@ -196,7 +198,8 @@ mod tests {
     fn the_busiest_parts_are_those_of_the_transfer() {
         let look = |first: u64, sent: u64, drive: u64| {
             let lines = format!(
-                "{first} 100 a processor\n7 100 a processor\n{sent} 12500000 the link eth0\n{drive} 1000 the drive sda\nodd"
+                "{first} {first} 100 a processor\n7 7 100 a processor\n{sent} {sent} 12500000 the link eth0\n{drive} {} 1000 the drive sda\nodd",
+                2 * drive
             );
             lines.lines().map(str::to_owned).collect::<Vec<_>>()
         };
@@ -207,7 +210,7 @@ mod tests {
         };
         assert_eq!(
             parts(2.8),
-            ["a processor 0.464 0.536", "the drive sda 0.357 0.357", "the link eth0 0.679 0.679"]
+            ["a processor 0.464 0.536", "the drive sda 0.357 0.714", "the link eth0 0.679 0.679"]
         );
         assert_eq!(
             parts(1.0),
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_server_is_known_where_the_kernel_names_its_address() {
-        let of = |line| mount(line).1.map(|address| address.to_string());
+        let of = |line: &str| mount(line).1.map(|address| address.to_string());
         let nfs = "nfs4 192.168.1.5:/srv rw,relatime,vers=4.2,proto=tcp,clientaddr=192.168.1.7,local_lock=none,addr=192.168.1.5";
         assert_eq!(
             (mount(nfs).0.as_str(), of(nfs).as_deref()),
@@ -239,9 +242,13 @@ mod tests {
         );
         let smb = of("cifs //nas/data rw,vers=3.1.1,cache=strict,username=pi,addr=fd00::5,file_mode=0755");
         assert_eq!(smb.as_deref(), Some("fd00::5"));
+        let sshfs =
+            |source| of(&format!("fuse.sshfs {source} rw,nosuid,nodev,relatime,user_id=0,group_id=0"));
+        assert_eq!(sshfs("pi@192.168.1.5:/srv").as_deref(), Some("192.168.1.5"));
+        assert_eq!(sshfs("[fd00::5]:").as_deref(), Some("fd00::5"));
         assert_eq!(
-            [of("ceph 10.0.0.1:6789:/ rw,name=a"), of("ext4 /dev/vda rw"), of("")],
-            [None, None, None]
+            [sshfs("nas:/srv"), of("ceph 10.0.0.1:6789:/ rw,name=a"), of("ext4 /dev/vda rw"), of("")],
+            [None, None, None, None]
         );
     }
 }
