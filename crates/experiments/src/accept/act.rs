@@ -117,7 +117,7 @@ impl CoverPart {
         match covered {
             // Errors of a drive that was unplugged are not damage.
             Ok(covered) if covered.counts.errors > 0 && !claim.is_plugged_in() => {
-                Covered { failed: Some(Failure::Gone), ..Covered::default() }
+                Covered::failed(Failure::Gone)
             }
             Ok(covered) => covered,
             Err(_) if !claim.is_plugged_in() => Covered::failed(Failure::Gone),

@@ -16,8 +16,8 @@ use crate::{
 const TRANSFER: u64 = 1024;
 /// Pieces of a part, each with a speed of its own.
 pub(super) const PIECES: u64 = 4;
-/// Bad blocks of a part that are listed; more are counted.
-const LISTED: usize = 100;
+/// Bad blocks of a part, or of a drive, that are listed; more are counted.
+pub(super) const LISTED: usize = 100;
 /// Blocks of a part that fail with errors before the test of the drive ends: each may take minutes.
 const MOST_ERRORS: u64 = 256;
 

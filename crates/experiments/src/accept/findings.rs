@@ -3,7 +3,7 @@
 use super::{
     act::{CoverPart, Pass},
     compared::{Slower, Speeds, slower},
-    cover::{Bad, Covered, Damage, Failure, PIECES, part},
+    cover::{Bad, Covered, Damage, Failure, LISTED, PIECES, part},
     verdict::{Reason, Tested, Verdict},
 };
 use crate::{
@@ -20,8 +20,6 @@ use crate::{
     units::{clean, count, decimal_bytes, distinct, listed, percent, rate},
 };
 
-/// Bad blocks of a drive that are listed.
-const LISTED: usize = 100;
 const PASSES: [(Pass, &str); 2] = [(Pass::Write, "writes"), (Pass::Verify, "reads")];
 
 /// The speed of one pass over a drive: of each piece of each part.
@@ -106,14 +104,16 @@ pub(super) fn results(findings: &mut Findings, run: &mut Run<Series>, plan: &Pla
     findings.figures.extend(figures.filter(|figure| !figure.curves.is_empty()));
 }
 
-/// Targets of the same model, size and speed of their link, where there are several.
+/// Targets of the same vendor, model, size and speed of their link, where there are several.
 fn alike(plan: &Plan) -> Vec<Vec<usize>> {
     let kind = |at: usize| {
-        plan.targets[at].drives.first().map(|drive| (drive.model.as_deref(), drive.sectors, drive.link_mbps))
+        let drive = plan.targets[at].drives.first()?;
+        Some((drive.vendor.as_deref(), drive.model.as_deref()?, drive.sectors, drive.link_mbps))
     };
     let all = || 0..plan.targets.len();
-    let groups =
-        distinct(all().map(kind)).into_iter().map(|one| all().filter(|at| kind(*at) == one).collect());
+    let groups = distinct(all().filter_map(kind))
+        .into_iter()
+        .map(|one| all().filter(|at| kind(*at) == Some(one)).collect());
     groups.filter(|group: &Vec<usize>| group.len() > 1).collect()
 }
 
