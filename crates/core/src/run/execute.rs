@@ -55,16 +55,14 @@ pub fn execute(planned: &Plan, done: &Done, ctx: &mut RunContext<'_>) -> io::Res
         noted: BTreeSet::new(),
     };
     let before = if planned.measures_nothing() { None } else { Some(run.look_before()?) };
-    if let Err(e) = run.steps(&mut failed) {
-        // The record can't be written, but what was opened and built is removed.
-        run.remove_all(&mut failed);
-        return Err(e);
-    }
+    let mut done = run.steps(&mut failed);
     let counts = planned.steps.iter().all(|step| step.act.needs().uncounted != Uncounted::All);
-    if let Some(before) = before.filter(|_| counts) {
-        run.look_after(&before)?;
+    if let Some(before) = before.filter(|_| counts && done.is_ok()) {
+        done = run.look_after(&before);
     }
+    // Even if the record can't be written, what was opened and built is removed.
     run.remove_all(&mut failed);
+    done?;
     if let (Some(limit), false) = (planned.limit, run.late.is_empty() || run.ctx.cancel.is_asked()) {
         let (late, all) = (run.late.len(), planned.steps.len());
         let limit = duration(limit.seconds);
