@@ -108,6 +108,10 @@ impl Act for RebuildPool {
         Changes::DriveState("a drive is taken out of the pool and filled again")
     }
 
+    fn members(&self) -> Vec<u32> {
+        vec![self.member]
+    }
+
     fn describe(&self) -> Option<String> {
         Some(format!("drive {} is taken out and filled again, as a new one would be", self.member + 1))
     }
