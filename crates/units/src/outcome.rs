@@ -47,7 +47,7 @@ impl Outcome {
 
     /// Bytes per second, if it was completed or its result is known.
     pub fn speed(&self) -> Option<f64> {
-        let speed = (self.bytes_read + self.bytes_written) as f64 / self.seconds;
+        let speed = self.bytes_read.saturating_add(self.bytes_written) as f64 / self.seconds;
         (self.ended.is_whole() && speed.is_finite() && speed > 0.0).then_some(speed)
     }
 
@@ -56,9 +56,9 @@ impl Outcome {
     pub fn and_then(&self, later: &Self) -> Self {
         Self {
             ended: later.ended.clone(),
-            bytes_read: self.bytes_read + later.bytes_read,
-            bytes_written: self.bytes_written + later.bytes_written,
-            ops: self.ops + later.ops,
+            bytes_read: self.bytes_read.saturating_add(later.bytes_read),
+            bytes_written: self.bytes_written.saturating_add(later.bytes_written),
+            ops: self.ops.saturating_add(later.ops),
             seconds: self.seconds + later.seconds,
             fsync_seconds: self.fsync_seconds + later.fsync_seconds,
         }
