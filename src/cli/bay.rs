@@ -1,7 +1,7 @@
 //! `drivebench bay`: names of ports, kept in the configuration.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, Read},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -73,9 +73,7 @@ fn save(path: &Path, bays: &Bays) -> anyhow::Result<()> {
         let linked = (!rustix::process::geteuid().is_root()).then(|| path.canonicalize().ok()).flatten();
         let path = linked.as_deref().unwrap_or(path);
         path.parent().map_or(Ok(()), make_dir)?;
-        let file = AtomicFile::create(path, PRIVATE)?;
-        file.file().write_all(text.as_bytes())?;
-        file.keep()
+        AtomicFile::write(path, PRIVATE, text.as_bytes())
     };
     write().map_err(|e| anyhow!("{} can't be written: {e}", path.display()))
 }

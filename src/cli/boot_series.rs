@@ -25,10 +25,10 @@ use super::{
 use crate::{
     experiments::{
         self, BOOT, RESTART, STOP, TIMES,
-        unit_files::{self, asked, remove_one, succeeded, write},
+        unit_files::{self, asked, remove_one, succeeded},
     },
     inventory::Inventory,
-    record::{PRIVATE, Store, caller, make_dir},
+    record::{AtomicFile, PRIVATE, Store, caller, make_dir},
     run::Place,
     sysroot::Sysroot,
     target::Target,
@@ -116,7 +116,7 @@ impl Series {
 
     /// Saved, also over a power cut, before anything that depends on it is done.
     fn save(&self) -> io::Result<()> {
-        write(STATE, PRIVATE, &serde_json::to_vec(self)?)
+        AtomicFile::write(STATE.as_ref(), PRIVATE, &serde_json::to_vec(self)?)
     }
 
     /// Whether this boot is one that the series has not seen. It counts as failed until it is recorded: a machine that dies meanwhile
@@ -168,8 +168,8 @@ impl Series {
         self.save()?;
         // The running program; its path may hold another one by now.
         let program = fs::read("/proc/self/exe")?;
-        write(PROGRAM, 0o755, &program)?;
-        write(UNIT, 0o644, unit().as_bytes())?;
+        AtomicFile::write(PROGRAM.as_ref(), 0o755, &program)?;
+        AtomicFile::write(UNIT.as_ref(), 0o644, unit().as_bytes())?;
         asked(&systemctl::daemon_reload(), runner)?;
         asked(&systemctl::enable(NAME), runner)
     }
@@ -314,7 +314,7 @@ fn can_begin(root: &Sysroot, dir: &Path, host: &str) -> anyhow::Result<()> {
     let why = if !geteuid().is_root() {
         "restarting the machine needs root: run it with sudo".to_owned()
     } else if dir.to_str().is_none() {
-        format!("the store {} has a name that is no UTF-8: choose another one", dir.display())
+        format!("the store {} has a name that is not UTF-8: choose another one with --store", dir.display())
     } else if let Some(lost) = places.into_iter().find(|dir| !is_kept(dir)) {
         format!(
             "no drive is known below {}, so what is written there may be gone after a restart: choose another store with --store DIR, or a \
@@ -422,7 +422,7 @@ fn next(
 fn record(series: &Series, output: &Output) -> anyhow::Result<()> {
     let typed = ["drivebench", "--store", series.store.as_str(), "run", "boot", "--now"];
     let args = Args::try_parse_from(typed)?;
-    let Command::Run(now) = &args.command else { return Err(anyhow!("it is no run")) };
+    let Command::Run(now) = &args.command else { return Err(anyhow!("it is not a `run` command")) };
     super::run::run(now, &args.store, output).map(drop)
 }
 

@@ -19,7 +19,7 @@ use crate::{
     import::{EXPERIMENT, Found, files},
     inventory::{Inventory, Machine},
     record::{End, Event, How, ImportOptions, Imported, Run, Start, Store},
-    report::{Format, render},
+    report::Format,
     run::now,
     units::{Direction, count},
 };
@@ -90,10 +90,7 @@ pub(super) fn import(args: &Import, store: &Option<PathBuf>, output: &Output) ->
         saved.push([run, file, loads.to_string(), tool]);
     }
     if let [[run, ..]] = &saved[..] {
-        let findings = stored::findings(&store, run)?;
-        let shown = output.result(&render(&findings, Format::Text, output.style, false));
-        stored::saved(&store, run, &findings, output);
-        shown?;
+        stored::show(&store, &stored::findings(&store, run)?, (Format::Text, false), output)?;
     } else {
         let columns = Column::all([("run", false), ("file", false), ("loads", true), ("tool", false)]);
         let (taken, left) = (saved.len() as u64, refused.len() as u64);

@@ -27,7 +27,7 @@ use crate::{
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, SCHEMA, Start, Store, StoreError},
-    report::{Format, json, render},
+    report::{Format, json},
     run::{self, Local, Lock, LockError, Locks, RunContext},
     sysroot::Sysroot,
     target::Target,
@@ -251,10 +251,7 @@ pub(super) fn carry_out(
         }
     } else {
         output.note("");
-        let shown = output.result(&render(&findings, args.format, output.style, args.explain));
-        stored::saved(store, &name, &findings, output);
-        // A closed pipe, such as `| head`, does not change the exit code of the run.
-        shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
+        stored::show(store, &findings, (args.format, args.explain), output)?;
         // A command on a pool is begun anew: the log of the pool knows how far it came.
         if how != How::Finished && !without && !is_pool_command(&experiment) {
             output.command(&resume, Some("continues it"));

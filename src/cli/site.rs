@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::{self, Read, Write},
+    io::{self, Read},
     path::Path,
     process::ExitCode,
 };
@@ -141,9 +141,7 @@ fn write(dir: &Path, pages: &BTreeMap<String, String>) -> io::Result<()> {
         keep_new_dir(dir, &first)?;
     }
     for (name, text) in first.chain(pages) {
-        let file = AtomicFile::create(&dir.join(name), 0o644)?;
-        file.file().write_all(text.as_bytes())?;
-        file.keep()?;
+        AtomicFile::write(&dir.join(name), 0o644, text.as_bytes())?;
     }
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name().to_string_lossy().into_owned();

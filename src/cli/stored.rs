@@ -1,6 +1,6 @@
 //! Finds stored runs, reads them, and computes their findings.
 
-use std::{borrow::Borrow, path::PathBuf};
+use std::{borrow::Borrow, io, path::PathBuf};
 
 use super::{
     args::{Filter, LAST},
@@ -16,6 +16,7 @@ use crate::{
     findings::Findings,
     import,
     record::{End, Event, ReadError, Reader, Store, Summary},
+    report::{Format, render},
     units::{RunStatus, shell_word},
     watch,
 };
@@ -118,14 +119,23 @@ pub(super) fn pack(store: &Store, run: &str, output: &Output) {
     }
 }
 
-/// Prints what the run cost, its name, and commands for what to do next.
-pub(super) fn saved(store: &Store, run: &str, findings: &Findings, output: &Output) {
+/// Prints findings, what the run cost, its name, and commands for what to do next.
+pub(super) fn show(
+    store: &Store,
+    findings: &Findings,
+    (format, full): (Format, bool),
+    output: &Output,
+) -> io::Result<()> {
+    let shown = output.result(&render(findings, format, output.style, full));
+    let run = &findings.run;
     let spent = findings.spent.map(|spent| spent.describe() + " ").unwrap_or_default();
     output.note(&format!("{spent}Saved as {run}."));
     let own = [format!("show {run} --full"), format!("report {run}")].map(|words| command(store, &words));
     let next = findings.next.iter().map(|n| (command(store, &n.command), n.question.as_str()));
     own.iter().for_each(|command| output.command(command, None));
     next.for_each(|(command, question)| output.command(&command, Some(question)));
+    // A closed pipe, such as `| head`, does not change the exit code.
+    shown.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
 }
 
 /// A command for this store, as it must be typed.

@@ -1,7 +1,7 @@
 //! `drivebench watch-boot`: when another machine answers after a restart.
 
 use std::{
-    io::{self, BufRead, ErrorKind},
+    io::{self, BufRead},
     path::PathBuf,
     process::ExitCode,
     sync::mpsc::{self, Receiver},
@@ -15,7 +15,7 @@ use super::{args::WatchBoot, errors::Usage, output::Output, run, signals::Signal
 use crate::{
     inventory::Inventory,
     record::{End, Event, How, Start, Store, Watched},
-    report::{Format, render},
+    report::Format,
     units::duration,
     watch::{EXPERIMENT, Ports, Remote, Seen, observe, resolve},
 };
@@ -64,9 +64,7 @@ pub(super) fn watch(args: &WatchBoot, store: &Option<PathBuf>, output: &Output) 
     }
     let name = keep(&store, watched, how)?;
     let findings = stored::findings(&store, &name)?;
-    let shown = output.result(&render(&findings, Format::Text, output.style, false));
-    stored::saved(&store, &name, &findings, output);
-    shown.or_else(|e| if e.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })?;
+    stored::show(&store, &findings, (Format::Text, false), output)?;
     Ok(code.unwrap_or(if complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
 }
 

@@ -1,22 +1,8 @@
 //! Files that root installs for systemd: the timer of `check`, and a series of restarts.
 
-use std::{
-    fmt, fs,
-    io::{self, Write},
-    path::Path,
-};
+use std::{fmt, fs, io, path::Path};
 
-use crate::{
-    record::AtomicFile,
-    tools::{Output, Query, Runner, systemctl},
-};
-
-/// Writes a file, also over a power cut.
-pub fn write(path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
-    let file = AtomicFile::create(Path::new(path), mode)?;
-    file.file().write_all(content)?;
-    file.keep()
-}
+use crate::tools::{Output, Query, Runner, systemctl};
 
 /// Whether any of these files is there.
 pub fn is_any(files: &[&str]) -> bool {

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io::{self, BufReader, Read, Write},
+    io::{self, BufReader, Read},
 };
 
 use serde::{Deserialize, Serialize};
@@ -52,9 +52,7 @@ impl SavedChecks {
 
     pub fn save(&self, store: &Store) -> io::Result<()> {
         make_dir(store.dir())?;
-        let file = AtomicFile::create(&store.dir().join(FILE), PRIVATE)?;
-        file.file().write_all(&serde_json::to_vec_pretty(self)?)?;
-        file.keep()
+        AtomicFile::write(&store.dir().join(FILE), PRIVATE, &serde_json::to_vec_pretty(self)?)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
         has_systemd,
         unit_files::{self, asked},
     },
-    record::{Store, caller, make_dir},
+    record::{AtomicFile, Store, caller, make_dir},
     tools::{Runner, System, systemctl},
     units::shell_word,
 };
@@ -199,7 +199,7 @@ impl Job {
 
     fn write(&self, runner: &dyn Runner) -> io::Result<()> {
         for (path, text) in [(SERVICE, self.service()), (TIMER, self.timer())] {
-            unit_files::write(path, 0o644, text.as_bytes())?;
+            AtomicFile::write(path.as_ref(), 0o644, text.as_bytes())?;
         }
         asked(&systemctl::daemon_reload(), runner)?;
         asked(&systemctl::enable(TIMER_NAME), runner)?;

@@ -42,6 +42,13 @@ impl AtomicFile {
         Self::begin(dir, name, mode)
     }
 
+    /// Writes a file, also over a power cut.
+    pub fn write(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> {
+        let mut file = Self::create(path, mode)?;
+        file.file.write_all(content)?;
+        file.keep()
+    }
+
     fn begin(dir: File, name: OsString, mode: u32) -> io::Result<Self> {
         let (file, temporary) = match without_name(&dir, mode) {
             Some(file) => (file, None),
