@@ -23,7 +23,10 @@ use super::{
 use crate::{
     danger::erasable,
     engine::Cancel,
-    experiments::{self, ERASE, Request, Values, pool_commands::is_pool_command},
+    experiments::{
+        self, ERASE, Request, Values,
+        pool_commands::{PoolCommand, is_pool_command},
+    },
     inventory::Inventory,
     plan::Plan,
     record::{self, Done, End, Event, Host, How, SCHEMA, Start, Store, StoreError},
@@ -132,6 +135,11 @@ fn unfinished(
     let Some(plan) = &record.plan else {
         return Err(Usage(format!("{run} ended before its plan was saved: start a new run")).into());
     };
+    if plan.acts::<PoolCommand>().next().is_some() {
+        return Err(
+            Usage(format!("{run} changes a pool, which no {experiment} does: start a new run")).into()
+        );
+    }
     let done = Done::of(record, plan);
     if done.steps.len() >= plan.steps.len() {
         return Err(StoreError::Complete(run.to_owned()).into());
