@@ -136,9 +136,7 @@ fn unfinished(
         return Err(Usage(format!("{run} ended before its plan was saved: start a new run")).into());
     };
     if plan.acts::<PoolCommand>().next().is_some() {
-        return Err(
-            Usage(format!("{run} changes a pool, which no {experiment} does: start a new run")).into()
-        );
+        return Err(Usage(format!("{run} has steps that change a pool: start a new run")).into());
     }
     let done = Done::of(record, plan);
     if done.steps.len() >= plan.steps.len() {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Opt, PlanError, options::choices, shared_options::bytes};
 use crate::{
     inventory::SYSTEM_MOUNTS,
+    run::FOR_RUNS,
     target::{Kind, Target},
     units::{self, KIB, Layout, MIB, decimal_bytes, listed, shell_word},
 };
@@ -109,7 +110,7 @@ pub fn pool_target(name: &str, path: &str, given: String, on: &[Target]) -> Targ
     Target {
         given,
         kind: Kind::Directory,
-        path: Path::new("/run/drivebench").join(name).join(path),
+        path: Path::new(FOR_RUNS).join(name).join(path),
         drives: on.iter().flat_map(|target| target.drives.clone()).collect(),
         direct_alignment: on.iter().map(|target| target.direct_alignment).max().unwrap_or(512),
         ..Target::default()

@@ -282,12 +282,6 @@ impl Plan {
         distinct(erased)
     }
 
-    /// The step that fills a member of a target's pool again.
-    pub fn rebuild(&self, target: usize) -> Option<(&Step, &RebuildPool)> {
-        let mut all = self.acts::<RebuildPool>();
-        all.find(|(step, _)| step.is_on(target))
-    }
-
     /// The step that builds the pool of a target; `None` for targets that exist before the run.
     pub fn build(&self, target: usize) -> Option<&BuildPool> {
         self.builds().find(|(at, _)| *at == target).map(|(_, build)| build)

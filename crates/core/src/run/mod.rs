@@ -30,9 +30,9 @@ pub use lock::{Lock, LockError, Locks};
 pub use measure::Progress;
 pub use place::Place;
 pub use pool::{
-    BuildError, Building, Built, Commands, Former, PoolLine, PoolLog, Replacement, Wait, begin, can_build,
-    can_keep, claim, destroy, exists, filled, former, in_no_pool, is_left, pools, ready_for, remove_for_run,
-    resync, scrub, to_remove, unclean, uuid,
+    BuildError, Building, Built, Commands, FOR_RUNS, Former, PoolLine, PoolLog, Replacement, Wait, begin,
+    can_build, can_keep, claim, destroy, exists, filled, former, in_no_pool, is_left, pools, ready_for,
+    remove_for_run, resync, scrub, to_remove, unclean, uuid,
 };
 pub use scratch::Scratch;
 pub use scratch_dir::Folder;

@@ -19,7 +19,7 @@ use crate::{
         Table, short,
     },
     inventory::Inventory,
-    plan::{BuildPool, Plan},
+    plan::{BuildPool, Plan, RebuildPool, Step},
     record::{ActResult, Run},
     units::{
         Direction, Layout, PredictedLoad, capital, count, decimal_bytes, distinct, duration, listed, percent,
@@ -105,9 +105,9 @@ fn predictions(run: &Run<Series>, plan: &Plan) -> Vec<Prediction> {
 type Times = [Option<f64>; 2];
 
 fn times(run: &Run<Series>, plan: &Plan, at: usize) -> Times {
-    let build = plan.steps.iter().find(|step| step.is_on(at) && step.act.is::<BuildPool>());
-    let rebuild = plan.rebuild(at).map(|(step, _)| step);
-    [build, rebuild].map(|step| run.acts.get(&(step?.id, at))?.filled_seconds)
+    let first = |is: fn(&Step) -> bool| plan.steps.iter().find(|step| step.is_on(at) && is(step));
+    [first(|step| step.act.is::<BuildPool>()), first(|step| step.act.is::<RebuildPool>())]
+        .map(|step| run.acts.get(&(step?.id, at))?.filled_seconds)
 }
 
 fn time_metrics(layout: &str, times: Times) -> impl Iterator<Item = Metric> {

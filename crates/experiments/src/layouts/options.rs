@@ -6,13 +6,10 @@ use super::super::{
     shared_options::{self as shared, ENGINE, ERASE, SEED, seconds},
     whole_drives,
 };
-use crate::units::Layout;
 
-pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
+pub use super::super::whole_drives::{CHUNK, LAYOUTS};
 
 pub const SIZE: Opt<u64> = whole_drives::SIZE.default("1GiB");
-
-pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
 pub const RUNTIME: Opt<f64> = Opt::new("runtime", "TIME", seconds, "Duration of each load").default("4s");
 

@@ -166,10 +166,6 @@ impl Act for PoolCommand {
         }
     }
 
-    fn describe(&self) -> Option<String> {
-        None
-    }
-
     fn needs(&self) -> Needs {
         Needs { measures_nothing: true, finds_target: true, ..Needs::default() }
     }

@@ -6,17 +6,15 @@ use super::super::{
     shared_options::{ERASE, SEED, seconds},
     whole_drives,
 };
-use crate::{pull::PullBy, units::Layout};
+use crate::pull::PullBy;
 
-pub const LAYOUTS: Opt<Vec<Layout>> = whole_drives::LAYOUTS;
+pub use super::super::whole_drives::{CHUNK, LAYOUTS};
 
 pub const MEMBERS: Opt<Vec<usize>> =
     Opt::new("members", "LIST", members, "Drives, such as 1,3 [default: each in turn]");
 
 pub const SIZE: Opt<u64> =
     whole_drives::SIZE.help("Used of each drive, or read from files").default("256MiB");
-
-pub const CHUNK: Opt<u64> = whole_drives::CHUNK;
 
 pub const TIME: Opt<f64> =
     Opt::new("runtime", "TIME", seconds, "Load time before and after a pull").default("10s");

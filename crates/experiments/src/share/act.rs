@@ -308,7 +308,7 @@ impl Act for ShareTest {
             && (1..=100).contains(&self.runs)
             && self.rate.is_none_or(|rate| (1_000..=1 << 40).contains(&rate))
             && !(self.client.is_some() && self.rate.is_some());
-        if fits { Ok(()) } else { Err("shares files in a way that makes no sense".to_owned()) }
+        if fits { Ok(()) } else { Err("shares files of impossible sizes or numbers".to_owned()) }
     }
 
     fn space(&self) -> u64 {
@@ -378,11 +378,6 @@ impl Act for ShareRepetition {
 
     fn changes(&self) -> Changes {
         Changes::OwnFiles
-    }
-
-    /// The step that starts the server describes it.
-    fn describe(&self) -> Option<String> {
-        None
     }
 
     fn is_work(&self) -> bool {

@@ -39,7 +39,7 @@ use crate::{
 /// and gives up after three minutes. Four slow sticks took more than 10 s.
 const APPEARS: Duration = Duration::from_secs(180);
 /// Where pools are mounted that a run builds and removes.
-const FOR_RUNS: &str = "/run/drivebench";
+pub const FOR_RUNS: &str = "/run/drivebench";
 const POLL: Duration = Duration::from_millis(20);
 /// How often an array that is filled is read.
 const PROGRESS: Duration = Duration::from_millis(100);

@@ -19,9 +19,8 @@ use super::{
 };
 use crate::{
     engine::Cancel,
-    run::{Folder, RunError},
+    run::{self, Folder, RunError},
     share::{Part, Protocol, Route, ShareTest, TransferKind},
-    sysroot::Sysroot,
     tools::{Query, System, Talk, namespace::within},
 };
 
@@ -58,7 +57,7 @@ impl Setup {
     pub fn start(folder: &Folder, act: &ShareTest, cancel: &Cancel) -> Result<Self, RunError> {
         let tools = &System::default();
         let (bytes, files) = (act.held() + OTHER_BYTES, act.most_files() + OTHERS);
-        let start = |at| Remote::start(at, &random()?, act.protocol, tools, cancel);
+        let start = |at| Remote::start(at, &run::uuid()?, act.protocol, tools, cancel);
         let remote = act.client.as_ref().map(start).transpose()?;
         let server = Sandbox::start(tools, Some(folder), (bytes, files), remote.is_none())?;
         let client = Sandbox::start(tools, None, (bytes + act.kept(), 3 * files), true)?;
@@ -83,7 +82,7 @@ impl Setup {
         }
         let both = (&server, &client);
         let programs: Option<Box<dyn FileServer>> = match act.protocol {
-            Protocol::Smb => Some(Box::new(Smb::prepare(both, &serves, &random()?, tools)?)),
+            Protocol::Smb => Some(Box::new(Smb::prepare(both, &serves, &run::uuid()?, tools)?)),
             Protocol::Sftp => Some(Box::new(Sftp::prepare(both, &serves, tools)?)),
             Protocol::Nfs => nfs::prepare(both, tools).map(|()| None)?,
         };
@@ -261,10 +260,4 @@ pub(super) fn set_name(kind: TransferKind) -> &'static str {
         TransferKind::PutSmall | TransferKind::GetSmall => SMALL,
         TransferKind::PutSeveral | TransferKind::GetSeveral => SEVERAL,
     }
-}
-
-/// A random text for names, and for a password that lasts as long as the server.
-pub(super) fn random() -> Result<String, RunError> {
-    let uuid = Sysroot::live().word("/proc/sys/kernel/random/uuid");
-    uuid.ok_or_else(|| failed("the kernel gives no random number"))
 }
