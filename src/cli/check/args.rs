@@ -69,4 +69,5 @@ impl Every {
 const CHECK_NOTES: &str = "\
 It reads for about 10 s a drive. Later checks of a drive are compared with
 its first one. Drives in use are skipped. Only --for writes, to own files.
-Exit codes: 0 fine, 1 something to look at, 2 error, 3 undecided (--for).";
+Exit codes: 0 fine, 1 something to look at or an error, 2 wrong use, no
+readable drive, or --on-change failed, 3 undecided (--for).";

@@ -190,7 +190,7 @@ impl Case<'_> {
         all
     }
 
-    /// The setup that another run must share to be comparable: `smbclient over 100 Mb/s, signing`.
+    /// The setup that another run must share to be comparable: `SMB over 100 Mb/s, signing`.
     fn setup(&self) -> String {
         let link = match (&self.act.client, self.act.rate) {
             (Some(_), _) => " on another machine".to_owned(),

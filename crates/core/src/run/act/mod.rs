@@ -1,4 +1,4 @@
-//! How each kind of act is done and undone; the longer ones have a file. Closing a target undoes what was set up on it.
+//! How loads are run and drives are moved. Closing a target undoes what was set up on it.
 
 pub(crate) mod load;
 mod move_drives;
