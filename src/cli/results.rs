@@ -31,7 +31,7 @@ pub(super) fn results(args: &Results, dir: &Option<PathBuf>, output: &Output) ->
     let store = stored::store(dir)?;
     let Some(action) = &args.action else { return list(&store, &args.list, output) };
     if args.list != ListRuns::default() {
-        return Err(Usage("options of the list stand behind `results list`".to_owned()).into());
+        return Err(Usage("put options of the list after `results list`".to_owned()).into());
     }
     match action {
         ResultsAction::List(args) => list(&store, args, output),

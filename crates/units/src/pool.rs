@@ -72,7 +72,7 @@ pub enum PoolState {
     Inactive,
     /// Too many members are missing: data can't be read.
     Broken,
-    /// No member is missing, but a write to the last copy of something failed; it accepts no writes until it is restarted.
+    /// No member is missing, but a write to its journal or to the last copy of some data failed; it accepts no writes until it is restarted.
     TakesNoWrites,
     /// It has no device.
     Stopped,

@@ -41,10 +41,10 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
         // Ansible has groups of these names.
         let is_group = ["all", "ungrouped"].contains(&host.as_str());
         if !host.split('@').all(is_name) || host.split('@').count() > 2 || is_group {
-            return Err(format!("'{host}' is no host: write it as pi1 or me@pi1"));
+            return Err(format!("'{host}' is not a host name: write pi1 or me@pi1"));
         }
         if host.matches(':').count() == 1 {
-            return Err(format!("'{host}' is no host: ports belong into ~/.ssh/config"));
+            return Err(format!("'{host}' names a port: set ports in ~/.ssh/config"));
         }
         if hosts[..at].iter().any(|other| key(other) == key(host)) {
             return Err(format!("{host} is named twice"));

@@ -154,7 +154,7 @@ fn state(pool: &Built, health: &Health, inventory: &Inventory) -> String {
         State::Suspended => "suspended".to_owned(),
         State::TakesNoWrites => {
             format!(
-                "takes no writes, because the last copy of something could not be written: back it up, unmount it, and mdadm --stop {device}; after that, \
+                "accepts no writes, because a write to its journal or to the last copy of some data failed: back it up, unmount it, and run mdadm --stop {device}; then \
                  the command that starts it is shown here"
             )
         }

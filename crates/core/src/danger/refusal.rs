@@ -54,7 +54,7 @@ pub enum Why {
     },
     #[error("what it holds is not known: add {} if that may be lost", erase_option(.0))]
     Unknown(String),
-    #[error("it holds {0} now, which is not what was shown: nothing was changed, try again")]
+    #[error("it now holds {0}, but something else was shown: nothing was changed, try again")]
     Changed(String),
     #[error(
         "{0} can't be read completely, so what uses the drive is not known: run it as root, outside of a container"

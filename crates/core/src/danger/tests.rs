@@ -227,17 +227,17 @@ fn a_drive_that_holds_something_else_than_was_shown_is_refused() {
     now.partitions.clear();
     claims::check_unchanged(&shown, &now).expect("it was wiped");
     let blank = claims::check_unchanged(&now, &shown).expect_err("it has a partition now").why.to_string();
-    assert!(blank.starts_with("it holds ext4 on sdb1 now"), "{blank}");
+    assert!(blank.starts_with("it now holds ext4 on sdb1,"), "{blank}");
     let refused = |change: fn(&mut Drive)| {
         let mut now = shown.clone();
         change(&mut now);
         claims::check_unchanged(&shown, &now).expect_err("refused").why.to_string()
     };
-    let again = "now, which is not what was shown: nothing was changed, try again";
+    let again = ", but something else was shown: nothing was changed, try again";
     let other = refused(|now| now.partitions[0].content.filesystem = Some("btrfs".to_owned()));
-    assert_eq!(other, format!("it holds btrfs on sdb1 {again}"));
+    assert_eq!(other, format!("it now holds btrfs on sdb1{again}"));
     let formatted_again = refused(|now| now.partitions[0].content.uuid = Some("another".to_owned()));
-    assert_eq!(formatted_again, format!("it holds ext4 on sdb1 {again}"));
+    assert_eq!(formatted_again, format!("it now holds ext4 on sdb1{again}"));
     refused(|now| now.partitions[0].start += 8);
 }
 

@@ -120,7 +120,7 @@ fn sentence(verdict: &Verdict, probed: &Probed) -> String {
             };
             let sure = if *confirmed { "A second pass confirmed it." } else { "A second pass found another exact size." };
             format!(
-                "FAKE: it claims {claimed} and holds {}. Data written beyond that {beyond}. {sure} Return it; trust no file on it.",
+                "FAKE: it claims {claimed} and holds {}. Data written beyond that {beyond}. {sure} Return it; do not trust any file on it.",
                 decimal_bytes(*bytes)
             )
         }

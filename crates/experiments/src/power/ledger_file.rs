@@ -123,7 +123,7 @@ impl SavedLedger {
                 Err(_) => lines.peek().is_none(),
             };
             if !is_right {
-                return Err(io::Error::other(format!("line {} is none that a run writes there", at + 1)));
+                return Err(io::Error::other(format!("line {} was not written by drivebench", at + 1)));
             }
         }
         Ok(Some(saved))

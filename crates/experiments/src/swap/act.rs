@@ -109,7 +109,7 @@ impl Act for MakeSwapArea {
 
     fn check(&self) -> Result<(), String> {
         let fits = MEMORY.contains(&self.memory) && MEMORY.contains(&self.area);
-        if fits { Ok(()) } else { Err("swaps with sizes that make no sense".to_owned()) }
+        if fits { Ok(()) } else { Err("swaps with impossible sizes".to_owned()) }
     }
 
     fn space(&self) -> u64 {
@@ -192,7 +192,7 @@ impl Act for UseSwap {
         let fits = MEMORY.contains(&self.memory)
             && (1..=1000).contains(&self.percent)
             && (0.0..=1e6).contains(&self.seconds);
-        if fits { Ok(()) } else { Err("swaps with sizes or times that make no sense".to_owned()) }
+        if fits { Ok(()) } else { Err("swaps with impossible sizes or times".to_owned()) }
     }
 
     fn is_work(&self) -> bool {

@@ -11,7 +11,7 @@ pub(super) fn at_least(times: f64) -> Estimate {
     Estimate::between(times, [times, f64::INFINITY], "not reached in all runs")
 }
 
-/// Usable memory as a multiple of the limit, from the requests of all runs, of which a whole one uses up to `most` percent; none without a run that says something.
+/// Usable memory as a multiple of the limit, from all runs; a complete run goes up to `most` percent. `None` if no run tells it.
 pub(super) fn footprint(loads: &[Load<'_>], most: u32) -> Option<Estimate> {
     let mut runs: Vec<u32> = loads.iter().map(|load| load.act.run).collect();
     runs.dedup();

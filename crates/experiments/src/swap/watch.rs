@@ -25,7 +25,7 @@ use crate::{
 /// Memory that other programs must have, at least, and as a share of all.
 const SPARE: u64 = 24 << 20;
 const SPARE_SHARE: u64 = 20;
-/// How much of the time other programs may be kept from going on for want of memory, and over which time.
+/// The largest share of time that other programs may wait for memory, and the period over which it is measured.
 const SUFFERING: f64 = 0.25;
 const OVER: Duration = Duration::from_secs(5);
 
@@ -146,8 +146,8 @@ impl Watch {
         })
     }
 
-    /// How long nothing in each other control group beside this one could go on for want of memory, s; without others, what the whole
-    /// machine could not beyond this group. None where the kernel does not say of the group itself: that would count as others'.
+    /// Seconds in which each sibling control group was stalled by lack of memory; without siblings, the machine's stalls less
+    /// this group's. Empty if the kernel does not report this group's own.
     fn stalls_of_others(&self, group: &Group) -> BTreeMap<String, f64> {
         let (Some(own), Some(above)) = (group.stalled(), group.dir().parent()) else {
             return BTreeMap::new();

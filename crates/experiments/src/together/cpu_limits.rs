@@ -2,7 +2,6 @@
 
 use crate::conditions::Processors;
 
-/// Whether the processors were the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) enum Level {
     Idle,

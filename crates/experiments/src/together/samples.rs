@@ -130,7 +130,7 @@ impl Times {
         Some(self.windows.first()?.0)
     }
 
-    /// When what its cache took was over: the speed before has nothing to do with other drives.
+    /// The begin of the first window after its cache was full. Speeds before that don't depend on other drives.
     fn past_cliffs(&self) -> Option<u64> {
         let windows =
             self.windows.iter().map(|&(begin, end, bytes)| (end.saturating_sub(begin) as f64 / 1e9, bytes));
