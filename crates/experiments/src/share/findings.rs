@@ -18,6 +18,8 @@ use crate::{
 
 /// Share of the time, or of a link's speed, from which on a core or another part is full.
 const FULL: f64 = 0.9;
+/// A part with a larger share was busy most of the time.
+const MOSTLY: f64 = 0.5;
 
 /// The result on one target.
 struct Case<'a> {
@@ -295,19 +297,34 @@ impl All<'_> {
         Some((fastest.name, slowest.name, ratio))
     }
 
-    /// The parts that were full, and those that may have been, such as `the link eth0 of a (94 %)`.
-    fn full(&self, writes: bool) -> [Vec<String>; 2] {
+    /// How busy each part was, at least and at most, such as `the link eth0 of a`.
+    fn parts(&self, writes: bool) -> Vec<(String, [f64; 2])> {
         let own = |client: &Client<'_>| busy(client.loads(writes).map(|load| &load.client), client.name);
         let server = busy(self.loads(writes).map(|load| &load.server), "the server");
-        let mut parts = [Vec::new(), Vec::new()];
-        for (part, [least, most]) in self.clients.iter().flat_map(own).chain(server) {
+        self.clients.iter().flat_map(own).chain(server).collect()
+    }
+
+    fn limit(&self, writes: bool) -> String {
+        let (mut full, mut open, mut busiest) = (Vec::new(), Vec::new(), None);
+        for (part, [least, most]) in self.parts(writes) {
             if least >= FULL {
-                parts[0].push(format!("{part} ({})", percent(least)));
+                full.push(format!("{part} ({})", percent(least)));
             } else if most >= FULL {
-                parts[1].push(format!("{part} ({} to {})", percent(least), percent(most)));
+                open.push(format!("{part} ({} to {})", percent(least), percent(most)));
+            } else if busiest.as_ref().is_none_or(|(_, other)| *other < least) {
+                busiest = Some((part, least));
             }
         }
-        parts
+        let why = match busiest {
+            _ if !full.is_empty() => return format!("Full meanwhile: {}", listed(&full)),
+            _ if !open.is_empty() => format!("perhaps {}", listed(&open)),
+            Some((part, share)) if share > MOSTLY => format!("mostly {part} ({})", percent(share)),
+            _ if self.loads(writes).any(|load| !load.server.is_empty()) => {
+                "nothing was full; perhaps the protocol waits for answers".to_owned()
+            }
+            _ => "no client with a result was full, and the server was not watched".to_owned(),
+        };
+        format!("What limits is undecided: {why}")
     }
 
     /// `write 67.1 MB by each of 3 clients`.
@@ -333,18 +350,7 @@ impl All<'_> {
             }
             Some(_) => " Whether a client is slower is not clear: use more --runs.".to_owned(),
         };
-        let [full, open] = self.full(writes);
-        let why = match () {
-            () if !open.is_empty() => format!("perhaps {}", listed(&open)),
-            () if self.loads(writes).any(|load| !load.server.is_empty()) => {
-                "nothing was full; perhaps the protocol waits for answers".to_owned()
-            }
-            () => "no client with a result was full, and the server was not watched".to_owned(),
-        };
-        let limit = match &full[..] {
-            [] => format!("What limits is undecided: {why}"),
-            full => format!("Full meanwhile: {}", listed(full)),
-        };
+        let limit = self.limit(writes);
         Some(format!("{}: {sum}.{fairness} {limit}.", self.name(writes)))
     }
 

@@ -312,6 +312,21 @@ fn a_client_that_failed_leaves_the_others_and_no_sum() {
 }
 
 #[test]
+fn where_nothing_was_full_the_busiest_part_is_named_or_the_protocol() {
+    let verdict = |share| {
+        let found = clients_found(|_, result| {
+            result.loads.retain(|load| load.writes);
+            for load in &mut result.loads {
+                load.client.clear();
+                load.server.values_mut().for_each(|shares| *shares = [share; 2]);
+            }
+        });
+        found.verdicts.join("\n")
+    };
+    insta::assert_snapshot!([0.79, 0.3].map(verdict).join("\n"));
+}
+
+#[test]
 fn clients_without_a_target_take_no_options_of_a_server() {
     let client = ("client", "ssh://pi@a/mnt/nas,ssh://pi@b/mnt/nas");
     let refused = asked(&[client]).expect_err("a target").to_string();
