@@ -53,7 +53,7 @@ fn swap(machine: &Machine, serial: &str, a: u64, b: u64) {
 #[test]
 fn a_lot_of_four_is_interrupted_twice_and_each_bad_stick_is_named() {
     let machine = start(&scenario("accept"));
-    let parts = 2_000_000 * 512 / (64 << 20);
+    let parts = 1_000_000 * 512 / (64 << 20);
     let plan = out(&machine, &format!("drivebench --store {STORE} run accept {BAYS} --plan"));
     println!("{plan}");
     // After a few parts that are written.
@@ -64,7 +64,7 @@ fn a_lot_of_four_is_interrupted_twice_and_each_bad_stick_is_named() {
     let again = interrupted(&machine, &format!("--resume {name}"), 4 * parts + 4 + 4);
     assert_eq!(again, name);
     println!("interrupted after {:.0} s", since.elapsed().as_secs_f64());
-    let last = 2_000_000 * 512 / BLOCK;
+    let last = 1_000_000 * 512 / BLOCK;
     swap(&machine, "ACCE0004", last - 20_000, last - 7);
     let resumed = format!("drivebench --store {STORE} run accept --resume {name} {ERASE} --format json");
     let text = out(&machine, &resumed);

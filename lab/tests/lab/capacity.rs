@@ -34,7 +34,7 @@ fn is_stamped(machine: &Machine, i: usize) -> bool {
 fn each_kind_of_false_stick_is_told_with_its_real_size() {
     let machine = start(&scenario("fakes"));
     let starts = ["FAKE", "FAKE", "BAD", "UNSTEADY", "at least"];
-    let real = [Some(3_907_584.0 * SECTOR), Some(3_100_004_352.0), Some(4_000_002_048.0), None];
+    let real = [Some(1_953_792.0 * SECTOR), Some(1_550_000_128.0), Some(2_000_003_072.0), None];
     for (n, start) in (1..).zip(starts) {
         let bay = format!("bay:1.{n}");
         let since = std::time::Instant::now();
@@ -50,7 +50,7 @@ fn each_kind_of_false_stick_is_told_with_its_real_size() {
             }
             None => {
                 let size = size.expect("a size");
-                assert!(size.low > 0.99 * size.high && size.high == 15_630_336.0 * SECTOR, "{size:?}");
+                assert!(size.low > 0.99 * size.high && size.high == 7_815_168.0 * SECTOR, "{size:?}");
                 assert_eq!(found.fitness, []);
             }
         }
