@@ -33,6 +33,8 @@ const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ce
 const PLAIN: [&str; 3] = ["crypt", "lvm", "partition"];
 /// Drives busier than this with other I/O are flagged.
 const BUSY: f64 = 0.05;
+/// Use of all processors by other programs from which on it is flagged.
+const IN_USE: f64 = 0.5;
 /// Raspberry Pi boards throttle from 80 °C, most others somewhat later.
 const HOT: f64 = 80.0;
 /// Other I/O below this, or below 2 % of the run's own, is not flagged: metadata, journals, small system reads.
@@ -61,7 +63,7 @@ pub fn check_before(
         arrays(inventory, target, now),
         free_space(target),
         memory(machine.memory, now),
-        load(machine.cpus, now),
+        processors(machine.cpus, earlier, now),
         governor(machine.governor.as_deref()),
         temperature(None, now),
         throttling(now),
@@ -268,13 +270,15 @@ fn memory(total: Option<u64>, now: &Snapshot) -> Check {
     check("memory", format!("{available} of {total} available"), low.then(flag))
 }
 
-fn load(cpus: Option<u32>, now: &Snapshot) -> Check {
-    let Some(load) = now.load else { return check("load", "unknown", None) };
-    let Some(cpus) = cpus else { return check("load", format!("{load:.2}"), None) };
-    let value = format!("{load:.2} on {}", count(u64::from(cpus), "processor"));
-    let flag = (load > 0.75 * f64::from(cpus))
-        .then(|| format!("The load average is {value}: other programs are running."));
-    check("load", value, flag)
+fn processors(cpus: Option<u32>, earlier: &Snapshot, now: &Snapshot) -> Check {
+    let idle = || Some((now.idle? - earlier.idle?) / (now.uptime? - earlier.uptime?) / f64::from(cpus?));
+    let Some(idle) = idle().filter(|idle| idle.is_finite()) else {
+        return check("processors", "unknown", None);
+    };
+    let busy = (1.0 - idle).clamp(0.0, 1.0);
+    let value = format!("{} of {}", percent(busy), count(u64::from(cpus.unwrap_or(0)), "processor"));
+    let flag = (busy > IN_USE).then(|| format!("Other programs used {value} just before the run."));
+    check("processors", value, flag)
 }
 
 fn governor(governor: Option<&str>) -> Check {

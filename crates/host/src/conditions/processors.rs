@@ -99,6 +99,14 @@ fn cores(root: &Sysroot) -> Vec<(String, Vec<u64>)> {
     text.lines().filter_map(core).collect()
 }
 
+/// Seconds in which processors were idle or waited for drives.
+pub(super) fn idle(root: &Sysroot) -> Option<f64> {
+    let cores = cores(root);
+    let ticks = |core: &[u64]| Some(core.get(3)? + core.get(4)?);
+    let all = cores.iter().map(|(_, core)| ticks(core)).sum::<Option<u64>>()?;
+    (!cores.is_empty()).then_some(all as f64 / TICKS)
+}
+
 /// Usage between two samples of a core's ticks: user, nice, system, idle, iowait, irq, softirq, steal.
 fn core(before: &[u64], after: &[u64]) -> Option<Core> {
     let spent = |i: usize| {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BytesMoved, io_limits::io_limits};
+use super::{BytesMoved, io_limits::io_limits, processors};
 use crate::{
     inventory::{Drive, machine},
     sysroot::Sysroot,
@@ -14,8 +14,8 @@ pub struct Snapshot {
     pub uptime: Option<f64>,
     /// I/O of each drive since it was connected.
     pub drives: Vec<Activity>,
-    /// Load average over the last minute.
-    pub load: Option<f64>,
+    /// Time that processors were idle or waited for drives since boot, in seconds of all processors.
+    pub idle: Option<f64>,
     /// Hottest thermal zone, degrees Celsius.
     pub temperature: Option<f64>,
     /// Raspberry Pi firmware's `get_throttled` bits.
@@ -61,7 +61,7 @@ impl Snapshot {
         Self {
             uptime: first("/proc/uptime"),
             drives: drives.into_iter().filter_map(of_drive).collect(),
-            load: first("/proc/loadavg"),
+            idle: processors::idle(root),
             temperature: machine::temperature(root),
             throttled: machine::throttled(root),
             memory_available: machine::memory(root, "MemAvailable"),
@@ -143,13 +143,14 @@ mod tests {
             "sys/block/vda/stat",
             " 4259951 6953 37848234 985217 144179 10777 6310840 8168 3 35968 993560\n",
         );
-        tree.file("proc/uptime", "2370.12 4500.00\n");
+        tree.file("proc/uptime", "2370.12 4500.00\n")
+            .file("proc/stat", "cpu  1 2 3 8 0\ncpu0 1 2 3 4 4 0 0 0\n");
         let after = Snapshot::take(&tree.sysroot(), &inventory.drives);
         let activity = before.between(&after, "vda").expect("activity");
         assert_eq!((activity.read, activity.written), (1 << 20, 0));
         assert_eq!(before.drives[0].reading, 985.217);
         assert!((activity.busy - 0.5).abs() < 1e-9);
-        assert_eq!((after.load, after.memory_available), (Some(0.08), Some(23_410_020 * 1024)));
+        assert_eq!((after.idle, after.memory_available), (Some(0.08), Some(23_410_020 * 1024)));
         assert_eq!(before.between(&after, "sda"), None);
         tree.file("sys/block/vda/stat", "1 2 x\n");
         assert!(Snapshot::take(&tree.sysroot(), &inventory.drives).drives.is_empty());

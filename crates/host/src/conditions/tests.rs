@@ -43,7 +43,6 @@ fn at(uptime: f64, read: u64, written: u64, busy: f64) -> Snapshot {
 fn on_a_quiet_virtual_machine_only_its_drive_is_flagged() {
     let inventory = fixtures::virtual_machine().inventory();
     let now = Snapshot {
-        load: Some(0.08),
         temperature: Some(41.2),
         throttled: Some(0),
         memory_available: Some(1 << 33),
@@ -65,7 +64,7 @@ fn on_a_quiet_virtual_machine_only_its_drive_is_flagged() {
             "arrays",
             "free space",
             "memory",
-            "load",
+            "processors",
             "governor",
             "temperature",
             "throttling",
@@ -79,7 +78,6 @@ fn on_a_quiet_virtual_machine_only_its_drive_is_flagged() {
 fn a_pi_at_its_limits_is_flagged() {
     let inventory = fixtures::pi_zero().inventory();
     let now = Snapshot {
-        load: Some(3.9),
         temperature: Some(81.3),
         throttled: Some(0x50005),
         memory_available: Some(60 << 20),
@@ -96,10 +94,6 @@ fn a_pi_at_its_limits_is_flagged() {
         "The firmware reports undervoltage, throttled: the board runs slower than normal."
     );
     assert_eq!(value(&preflight, "throttling"), "now: undervoltage, throttled");
-    assert_eq!(
-        flag(&preflight, "load"),
-        "The load average is 3.90 on 4 processors: other programs are running."
-    );
     assert_eq!(
         flag(&preflight, "swap"),
         "SC32G 0x1f3a5b22 in the SD slot holds swap: swapping during the run affects the result."
@@ -166,6 +160,14 @@ fn what_bounds_a_drive_before_a_run_is_flagged() {
         flag(&limited, "control group"),
         "The control group limits reads of sda to 10.5 MB/s: run it outside of that group."
     );
+    let idle_for = |seconds: f64, uptime| Snapshot { idle: Some(seconds), ..at(uptime, 0, 0, 0.0) };
+    let cpus = inventory.machine.cpus.map(f64::from).expect("known");
+    let used = |share: f64| {
+        let later = idle_for(100.0 + 2.0 * cpus * (1.0 - share), 12.0);
+        check_before(&inventory, &target, &idle_for(100.0, 10.0), &later)
+    };
+    assert_eq!(flag(&used(0.4), "processors"), "");
+    assert!(flag(&used(0.8), "processors").starts_with("Other programs used 80 % of "));
     let same = check_before(&inventory, &target, &at(10.0, 0, 0, 0.0), &at(10.0, 0, 0, 0.0));
     assert_eq!(value(&same, "other I/O"), "sda: unknown", "no time between");
 }
