@@ -97,7 +97,7 @@ fn widest(plan: &Plan, at: usize, groups: &[&Group<'_>]) -> Option<String> {
         }
         false => String::new(),
     };
-    Some(format!("{} are known only to ±{}.{needed}", load_name(group), percent(half(group))))
+    Some(format!("{} are known only as {}.{needed}", load_name(group), group.estimate.text(rate)))
 }
 
 /// How long a write takes until it is safe, which is what a database waits for.
