@@ -280,7 +280,7 @@ impl All<'_> {
         let mut rounds: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
         for load in self.loads(writes) {
             let (bytes, seconds) = rounds.entry(load.round).or_default();
-            (*bytes, *seconds) = (*bytes + load.bytes, seconds.max(load.seconds));
+            (*bytes, *seconds) = (bytes.saturating_add(load.bytes), seconds.max(load.seconds));
         }
         rounds.retain(|_, (bytes, _)| *bytes == self.act.bytes * self.act.clients.len() as u64);
         rounds.into_iter().map(|(round, (bytes, seconds))| (round, bytes as f64 / seconds)).collect()

@@ -59,7 +59,12 @@ impl ClientLoad {
     }
 
     pub fn is_plausible(&self) -> bool {
-        lasts(self.seconds) && self.seconds > 0.0 && self.bytes < MOST && self.speed() < FASTEST
+        let mut shares = self.client.values().chain(self.server.values()).flatten();
+        lasts(self.seconds)
+            && self.seconds > 0.0
+            && self.bytes < MOST
+            && self.speed() < FASTEST
+            && shares.all(|share| (0.0..=1.0).contains(share))
     }
 }
 

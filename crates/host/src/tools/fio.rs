@@ -42,10 +42,10 @@ impl FioRun {
     }
 }
 
-/// What the job did on the server behind a socket, from the report of [`FioRun::on_servers`], which messages precede: an error number
+/// What the job did on the server behind a socket, from the report of [`FioRun::on_servers`], which messages precede, also those of servers: an error number
 /// or 0, the bytes, and the milliseconds with a sync at the end. A server that was lost has none.
 pub fn server_job(output: &str, socket: &Path, writes: bool) -> Option<(i32, u64, u64)> {
-    let report: Value = serde_json::from_str(&output[output.find("\n{\n")?..]).ok()?;
+    let report: Value = serde_json::from_str(&output[output.rfind("\n{\n")?..]).ok()?;
     // The sum that fio makes has the socket of one of them.
     let is_own = |job: &&Value| {
         job["hostname"].as_str().map(Path::new) == Some(socket) && job["jobname"] != "All clients"
@@ -73,6 +73,8 @@ mod tests {
     fn each_server_has_a_job() {
         let of = |output: &str, socket| server_job(output, Path::new(socket), true);
         assert_eq!(of(CLIENTS, "/tmp/run/0"), Some((0, 64 << 20, 45)));
+        let forged = format!("\n{{\n\"client_stats\": []\n}}\n{CLIENTS}");
+        assert_eq!(of(&forged, "/tmp/run/0"), of(CLIENTS, "/tmp/run/0"));
         assert_eq!(of(CLIENTS, "/tmp/run/1"), Some((21, 0, 0)));
         for cut in ["", "client: host=/tmp/run/0 disconnected\n", &CLIENTS[..CLIENTS.len() / 2]] {
             assert_eq!(of(cut, "/tmp/run/0"), None);

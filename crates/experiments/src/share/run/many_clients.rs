@@ -51,7 +51,7 @@ pub(in super::super) fn with_clients(
         let (name, socket) = (format!("drivebench-{}", run::uuid()?), numbered(at));
         let query = ssh::fio_client(url, &name, &socket);
         match Remote::connect(url, name, &query, &tools, cancel) {
-            Err(e) => result.failed = Some(ended(e, cancel).to_string()),
+            Err(e) => result.failed = Some(ended(e, cancel).to_string().chars().take(WORDS).collect()),
             Ok((remote, _)) if remote.fio != version => {
                 let other: String = remote.fio.chars().take(WORDS).collect();
                 let install = "install the same version on both";
@@ -84,7 +84,7 @@ pub(in super::super) fn with_clients(
                 match load {
                     Ok(load) if whole && round > 0 => result.loads.push(ClientLoad { round, ..load }),
                     Ok(_) => {}
-                    Err(why) => result.failed = Some(format!("{what}: {why}")),
+                    Err(why) => result.failed = Some(format!("{what}: {why}").chars().take(WORDS).collect()),
                 }
             }
             if !whole {
@@ -134,9 +134,13 @@ fn at_once(
     let (since, before) = (Instant::now(), look(clients));
     let mut output = String::new();
     let run = FioRun::on_servers(job, clients.iter().map(|client| &*client.socket));
-    run.run(tools, &stop, &mut |line| output.extend([line, "\n"]))?;
+    let said = run.run(tools, &stop, &mut |line| output.extend([line, "\n"]))?;
     if cancel.is_set() {
         return Err(RunError::Interrupted);
+    }
+    // What it printed before it crashed may be any server's.
+    if said.code.is_none() {
+        return Err(RunError::Act(format!("fio of this machine: {}", said.complaint())));
     }
     let after = look(clients);
     let window = since.elapsed().as_secs_f64();
@@ -173,10 +177,11 @@ fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64)
     let counter = |line: &str| -> Option<([f64; 2], f64, String)> {
         let mut words = line.splitn(4, ' ');
         let [least, most, full] = [words.next()?, words.next()?, words.next()?].map(|word| word.parse().ok());
-        Some(([least?, most?], full?, words.next()?.chars().take(WORDS).collect()))
+        let part = words.next().filter(|part| is_part(part))?;
+        Some(([least?, most?], full?, part.to_owned()))
     };
     let mut busy = Busy::new();
-    for (before, after) in before.iter().zip(after) {
+    for (before, after) in before.iter().zip(after).take(MOST_PARTS) {
         let Some(((from, _, old), (to, full, part))) = counter(before).zip(counter(after)) else { continue };
         if old == part {
             let outside = if part == PROCESSOR { (window - seconds).max(0.0) } else { 0.0 };
@@ -190,6 +195,16 @@ fn busy((before, after): &(Vec<String>, Vec<String>), seconds: f64, window: f64)
     busy
 }
 
+/// Parts of a machine that are watched: a client could report any number.
+const MOST_PARTS: usize = 1024;
+
+/// Whether a client says nothing but the name of one of its parts.
+fn is_part(text: &str) -> bool {
+    let name = text.strip_prefix("the link ").or(text.strip_prefix("the drive "));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:!@".contains(c);
+    text == PROCESSOR || name.is_some_and(|name| (1..=32).contains(&name.len()) && name.chars().all(is_plain))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,7 +213,7 @@ mod tests {
     fn the_busiest_parts_are_those_of_the_transfer() {
         let look = |first: u64, sent: u64, drive: u64| {
             let lines = format!(
-                "{first} {first} 100 a processor\n7 7 100 a processor\n{sent} {sent} 12500000 the link eth0\n{drive} {} 1000 the drive sda\nodd",
+                "0 {first} 100 the drive sdb of b, full\n{first} {first} 100 a processor\n7 7 100 a processor\n{sent} {sent} 12500000 the link eth0\n{drive} {} 1000 the drive sda\nodd",
                 2 * drive
             );
             lines.lines().map(str::to_owned).collect::<Vec<_>>()

@@ -82,8 +82,10 @@ impl Remote {
     pub fn counters(&mut self, stop: Stop<'_>) -> Result<Vec<String>, RunError> {
         // If the program has ended, its output says why.
         let _ = self.keeps.say("\n");
+        let since = Instant::now();
+        let stop = || stop() || since.elapsed() > BEGINS;
         let mut lines = Vec::new();
-        while let Some(line) = self.keeps.next_line(stop) {
+        while let Some(line) = self.keeps.next_line(&stop) {
             if line == ssh::READY {
                 return Ok(lines);
             }
@@ -173,7 +175,7 @@ fn addresses(connection: &str) -> Result<[IpAddr; 2], String> {
 
 /// Whether this machine has this address.
 pub(super) fn is_own(address: IpAddr) -> bool {
-    TcpListener::bind((address, 0)).is_ok()
+    !address.is_unspecified() && !address.is_multicast() && TcpListener::bind((address, 0)).is_ok()
 }
 
 #[cfg(test)]
