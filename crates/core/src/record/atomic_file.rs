@@ -179,7 +179,8 @@ fn remove_left(dir: &File, name: &OsStr) -> io::Result<()> {
 fn place(path: &Path) -> io::Result<(File, OsString)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok((File::open(above)?, name))
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok((openat(CWD, above, flags, Mode::empty())?.into(), name))
 }
 
 /// Renames in a directory unless something has the new name.
