@@ -19,7 +19,7 @@ const NO_INTERVAL: &str = " (no interval)";
 const NOISY: f64 = 2.0;
 
 /// Advice where no useful prediction is possible.
-const MEASURE_OWN: &str = "To know the time of your own files, name them: --files 20000 --size 1MB.";
+const MEASURE_OWN: &str = "To know the time of your own files, name them, such as --files 500 --size 3MB.";
 
 /// The flag for fewer files than requested or planned.
 const CUT: &str =
