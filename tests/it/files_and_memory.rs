@@ -159,7 +159,7 @@ fn a_model_that_misses_what_was_measured_predicts_nothing() {
     let text = words(&said(&findings));
     assert!(!text.contains("predicted:") && text.contains("could not be determined"), "{text}");
     assert!(findings.estimates.iter().all(|e| !e.label().ends_with("predicted")), "{text}");
-    assert!(text.contains("name them: --files"), "{text}");
+    assert!(text.contains("name them, such as --files"), "{text}");
     // Of files of a size that was measured, the time follows from these.
     let mix = FileSet { files: 600, size: 200_000 };
     let mut asked = copying(mix);
