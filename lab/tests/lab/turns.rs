@@ -3,13 +3,16 @@
 
 use std::{
     fs,
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
     thread::{self, available_parallelism},
     time::Duration,
 };
 
 /// Tests that have a machine.
-static MACHINES: Mutex<usize> = Mutex::new(0);
+static MACHINES: AtomicUsize = AtomicUsize::new(0);
 /// Held by the one test that looks for an idle processor.
 static NEXT: Mutex<()> = Mutex::new(());
 
@@ -29,38 +32,26 @@ impl Turn {
         let _next = NEXT.lock();
         let processors = available_parallelism().map_or(1, usize::from);
         let mut is_idle = false;
-        loop {
-            if let Ok(mut machines) = MACHINES.lock() {
-                if *machines < processors || is_idle {
-                    *machines += 1;
-                    return Self;
-                }
-            }
-            // Half a processor, for a while.
+        while MACHINES.load(SeqCst) >= processors && !is_idle {
+            // Half a processor was idle for 5 s.
             let before = idle();
             thread::sleep(Duration::from_secs(5));
             is_idle = idle() - before >= 2.5;
         }
+        MACHINES.fetch_add(1, SeqCst);
+        Self
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        if let Ok(mut machines) = MACHINES.lock() {
-            *machines -= 1;
-        }
+        MACHINES.fetch_sub(1, SeqCst);
     }
 }
 
-/// For how long processors were idle, or waited for drives, in seconds.
+/// For how long processors were idle, or waited for drives, in seconds: proc_stat(5).
 fn idle() -> f64 {
     let all = fs::read_to_string("/proc/stat").expect("/proc/stat");
-    let words: Vec<f64> = all
-        .lines()
-        .next()
-        .into_iter()
-        .flat_map(str::split_whitespace)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    (words[3] + words[4]) / 100.0
+    let ticks = all.split_whitespace().skip(4).take(2).map(|word| word.parse::<f64>().expect("ticks"));
+    ticks.sum::<f64>() / 100.0
 }

@@ -251,6 +251,9 @@ struct Client<'a> {
     result: &'a ClientResult,
 }
 
+/// A part of a machine, such as `the link eth0 of a`, and how busy it was: at least, and at most.
+type BusyPart = (String, [f64; 2]);
+
 /// The fastest and the slowest client, and how many times as fast the one is.
 type Fairness<'a> = (&'a str, &'a str, Estimate);
 
@@ -297,34 +300,25 @@ impl All<'_> {
         Some((fastest.name, slowest.name, ratio))
     }
 
-    /// How busy each part was, at least and at most, such as `the link eth0 of a`.
-    fn parts(&self, writes: bool) -> Vec<(String, [f64; 2])> {
+    fn parts(&self, writes: bool) -> Vec<BusyPart> {
         let own = |client: &Client<'_>| busy(client.loads(writes).map(|load| &load.client), client.name);
         let server = busy(self.loads(writes).map(|load| &load.server), "the server");
         self.clients.iter().flat_map(own).chain(server).collect()
     }
 
-    fn limit(&self, writes: bool) -> String {
-        let (mut full, mut open, mut busiest) = (Vec::new(), Vec::new(), None);
-        for (part, [least, most]) in self.parts(writes) {
-            if least >= FULL {
-                full.push(format!("{part} ({})", percent(least)));
-            } else if most >= FULL {
-                open.push(format!("{part} ({} to {})", percent(least), percent(most)));
-            } else if busiest.as_ref().is_none_or(|(_, other)| *other < least) {
-                busiest = Some((part, least));
-            }
+    fn cause(&self, writes: bool) -> Cause {
+        let parts = self.parts(writes);
+        let from =
+            |end: usize| parts.iter().filter(|(_, shares)| shares[end] >= FULL).cloned().collect::<Vec<_>>();
+        let (full, perhaps) = (from(0), from(1));
+        let busier = |a: BusyPart, b: BusyPart| if b.1[0] > a.1[0] { b } else { a };
+        match parts.into_iter().reduce(busier) {
+            _ if !full.is_empty() => Cause::Full(full),
+            _ if !perhaps.is_empty() => Cause::Perhaps(perhaps),
+            Some((part, [least, _])) if least > MOSTLY => Cause::Mostly(part, least),
+            _ if self.loads(writes).any(|load| !load.server.is_empty()) => Cause::Protocol,
+            _ => Cause::Unwatched,
         }
-        let why = match busiest {
-            _ if !full.is_empty() => return format!("Full meanwhile: {}", listed(&full)),
-            _ if !open.is_empty() => format!("perhaps {}", listed(&open)),
-            Some((part, share)) if share > MOSTLY => format!("mostly {part} ({})", percent(share)),
-            _ if self.loads(writes).any(|load| !load.server.is_empty()) => {
-                "nothing was full; perhaps the protocol waits for answers".to_owned()
-            }
-            _ => "no client with a result was full, and the server was not watched".to_owned(),
-        };
-        format!("What limits is undecided: {why}")
     }
 
     /// `write 67.1 MB by each of 3 clients`.
@@ -350,7 +344,7 @@ impl All<'_> {
             }
             Some(_) => " Whether a client is slower is not clear: use more --runs.".to_owned(),
         };
-        let limit = self.limit(writes);
+        let limit = self.cause(writes).words();
         Some(format!("{}: {sum}.{fairness} {limit}.", self.name(writes)))
     }
 
@@ -390,8 +384,41 @@ impl All<'_> {
     }
 }
 
+/// What held the clients up.
+enum Cause {
+    /// These parts were full.
+    Full(Vec<BusyPart>),
+    /// These may have been.
+    Perhaps(Vec<BusyPart>),
+    /// The busiest part, and its share: nothing was full.
+    Mostly(String, f64),
+    /// Nothing was busy for half of the time.
+    Protocol,
+    /// The same of the clients, and the server is not known.
+    Unwatched,
+}
+
+impl Cause {
+    fn words(self) -> String {
+        let least = |(part, [least, _]): BusyPart| format!("{part} ({})", percent(least));
+        let both =
+            |(part, [least, most]): BusyPart| format!("{part} ({} to {})", percent(least), percent(most));
+        let all = |parts: Vec<BusyPart>, words: &dyn Fn(BusyPart) -> String| {
+            listed(&parts.into_iter().map(words).collect::<Vec<_>>())
+        };
+        let why = match self {
+            Self::Full(parts) => return format!("Full meanwhile: {}", all(parts, &least)),
+            Self::Perhaps(parts) => format!("perhaps {}", all(parts, &both)),
+            Self::Mostly(part, share) => format!("mostly {part} ({})", percent(share)),
+            Self::Protocol => "nothing was full; perhaps the protocol waits for answers".to_owned(),
+            Self::Unwatched => "no client with a result was full, and the server was not watched".to_owned(),
+        };
+        format!("What limits is undecided: {why}")
+    }
+}
+
 /// How busy each part of a machine was in the median of these loads: at least, and at most.
-fn busy<'a>(loads: impl Iterator<Item = &'a Busy> + Clone, name: &str) -> Vec<(String, [f64; 2])> {
+fn busy<'a>(loads: impl Iterator<Item = &'a Busy> + Clone, name: &str) -> Vec<BusyPart> {
     let all = loads.clone().count();
     let mut parts: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
     loads.flatten().for_each(|(part, shares)| parts.entry(part).or_default().push(*shares));
