@@ -153,22 +153,43 @@ fn stop(path: &Path, left: &Left) -> io::Result<bool> {
             return Err(io::Error::other(said.complaint()));
         }
     }
-    let Some(number) = zram_number(path) else { return Ok(true) };
-    let was_there = path.exists();
-    remove_zram(number)?;
-    Ok(was_there)
+    if let Some(number) = zram_number(path) {
+        remove_zram(number)?;
+    }
+    Ok(true)
 }
 
-/// A file of the run, a device of zram, or a device that the kernel swaps to and that has our label.
+/// A file of the run, or a device with our label. Its number may be that of another one by now.
+/// A device of zram that has no label yet has only zeros.
 fn is_area(is_own_file: bool, path: &Path) -> io::Result<bool> {
-    let is_ours = || Ok(label(&mut File::open(path)?)? == LABEL);
-    match (is_own_file, is_used(path)?, zram_number(path)) {
-        (true, ..) => Ok(true),
-        // Its number may be that of another one by now.
-        (_, true, _) if path.starts_with("/dev") => is_ours(),
-        (_, false, Some(_)) => Ok(true),
-        _ => Ok(false),
+    let is_used = is_used(path)?;
+    match zram_number(path) {
+        _ if is_own_file => Ok(true),
+        Some(_) => match File::open(path) {
+            Ok(device) => Ok(is_ours(&device)? || !is_used && is_empty(&device)?),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        },
+        None => Ok(is_used && path.starts_with("/dev") && is_ours(&File::open(path)?)?),
     }
+}
+
+/// Whether this swap area has our label.
+fn is_ours(mut area: impl Read + Seek) -> io::Result<bool> {
+    /// Behind the version, the last page, the bad pages and the UUID in the kernel's `union swap_header`.
+    const AT: u64 = 1024 + 3 * 4 + 16;
+    let mut label = Vec::new();
+    area.seek(SeekFrom::Start(AT))?;
+    area.take(16).read_to_end(&mut label)?;
+    Ok(label.split(|byte| *byte == 0).next() == Some(LABEL.as_bytes()))
+}
+
+/// The signatures of areas, filesystems and volumes are in the first MiB.
+fn is_empty(mut area: impl Read + Seek) -> io::Result<bool> {
+    let mut start = Vec::new();
+    area.rewind()?;
+    area.take(1 << 20).read_to_end(&mut start)?;
+    Ok(start.iter().all(|byte| *byte == 0))
 }
 
 /// The kernel stops swapping to a file, but not to what somebody put in its place.
@@ -179,17 +200,6 @@ fn end(path: &Path) -> io::Result<()> {
         true => swap_file::off(&file),
         false => Err(io::Error::other(format!("{} is not a file", path.display()))),
     }
-}
-
-/// The label of a swap area.
-fn label(area: &mut (impl Read + Seek)) -> io::Result<String> {
-    /// Behind the version, the last page, the bad pages and the UUID in the kernel's `union swap_header`.
-    const AT: u64 = 1024 + 3 * 4 + 16;
-    let mut label = [0; 16];
-    area.seek(SeekFrom::Start(AT))?;
-    area.read_exact(&mut label)?;
-    let end = label.iter().position(|byte| *byte == 0).unwrap_or(label.len());
-    Ok(String::from_utf8_lossy(&label[..end]).into_owned())
 }
 
 /// The number of a device of zram.
@@ -203,22 +213,34 @@ mod tests {
 
     /// The kernel's header: version, last page, number of bad pages, UUID, label.
     #[test]
-    fn the_label_of_an_area_is_found() {
+    fn an_area_of_a_run_has_its_label_and_a_device_may_be_empty() {
         let mut area = vec![0; 4096];
         area[1024..1028].copy_from_slice(&1_u32.to_le_bytes());
         area[1036..1052].fill(0xab);
         area[1052..1062].copy_from_slice(b"drivebench");
-        assert_eq!(label(&mut io::Cursor::new(&area)).expect("a label"), LABEL);
-        assert!(label(&mut io::Cursor::new(&area[..1060])).is_err(), "too short");
+        for (content, of_run, empty) in [
+            (&area[..], true, false),
+            (&area[..1060], false, false),
+            (&[0; 4096], false, true),
+            (&[], false, true),
+        ] {
+            assert_eq!(is_ours(io::Cursor::new(content)).expect("a label"), of_run);
+            assert_eq!(is_empty(io::Cursor::new(content)).expect("a start"), empty);
+        }
     }
 
     #[test]
     fn only_areas_of_the_run_are_touched() {
         let is_area = |own, path: &str| super::is_area(own, Path::new(path)).expect("nothing is read");
-        assert!(is_area(true, "/mnt/a/.drivebench-rabc0.scratch") && is_area(false, "/dev/zram1"));
-        for other in
-            ["/mnt/a/.drivebench-rxyz0.scratch", "/swapfile", "/dev/sda2", "/dev/zram1/../sda", "/dev/zram"]
-        {
+        assert!(is_area(true, "/mnt/a/.drivebench-rabc0.scratch"));
+        for other in [
+            "/mnt/a/.drivebench-rxyz0.scratch",
+            "/swapfile",
+            "/dev/sda2",
+            "/dev/zram1/../sda",
+            "/dev/zram",
+            "/dev/zram4294967295",
+        ] {
             assert!(!is_area(false, other), "{other}");
         }
     }
