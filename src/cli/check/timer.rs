@@ -167,7 +167,7 @@ impl Job {
              ProtectControlGroups=yes\n\
              MemoryDenyWriteExecute=yes\n",
             owner.unwrap_or_default(),
-            words.join(" "),
+            words.join(" ").replace('$', "$$"), // the other lines have no variables
             quoted(&self.store.to_string_lossy()),
         )
     }
@@ -218,10 +218,10 @@ fn remove_all(runner: &dyn Runner) -> io::Result<()> {
     stopped.and(unit_files::remove(TIMER_NAME, &[TIMER, SERVICE], runner))
 }
 
-/// A quoted word of a systemd command line, with variables and specifiers escaped.
+/// A quoted word of a systemd unit, with specifiers escaped.
 fn quoted(word: &str) -> String {
     let escaped = word.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))
+    format!("\"{}\"", escaped.replace('%', "%%"))
 }
 
 #[cfg(test)]
@@ -252,6 +252,9 @@ mod tests {
             r#""/usr/bin/drivebench" "--store" "/srv/my runs" "check" "--on-change" "curl -d @- 'https://a/$$HOME' 100%%""#
         );
         assert_eq!(service.lines().filter(|line| line.starts_with("PrivateNetwork")).count(), 0);
+        let service = Job { store: "/srv/$HOME 5%".into(), ..job(None) }.service();
+        let has = |line: &str| service.contains(line);
+        assert!(has(r#""--store" "/srv/$$HOME 5%%""#) && has(r#"ReadWritePaths="/srv/$HOME 5%%" -"#));
         assert_eq!(
             with.cron(),
             r"17 3 * * 0 nice ionice -c 3 /usr/bin/drivebench --store '/srv/my runs' check --on-change 'curl -d @- '\''https://a/$HOME'\'' 100\%'"
