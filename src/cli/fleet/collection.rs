@@ -25,7 +25,7 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "galaxy.yml" "meta/runtime.yml" "playbooks/check.yml" "playbooks/clean.yml" "playbooks/measure.yml"
     "plugins/action/fetch_record.py" "plugins/callback/events.py" "plugins/modules/fetch_record.py"
-    "roles/clean/meta/main.yml" "roles/clean/tasks/main.yml"
+    "roles/clean/meta/main.yml" "roles/clean/tasks/home.yml" "roles/clean/tasks/main.yml"
     "roles/common/defaults/main.yml" "roles/common/meta/main.yml" "roles/common/tasks/main.yml"
     "roles/common/vars/main.json" "roles/fetch/meta/main.yml" "roles/fetch/tasks/main.yml"
     "roles/install/meta/main.yml" "roles/install/tasks/main.yml" "roles/run/meta/main.yml" "roles/run/tasks/main.yml"
