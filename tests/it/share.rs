@@ -36,6 +36,9 @@ impl Machines {
             fs::create_dir(machines.home.path().join(dir)).expect("makes");
         }
         machines.program("ssh", SSH);
+        for name in ["a/findmnt", "b/findmnt"] {
+            machines.program(name, "echo nfs4 nas:/srv rw,addr=nas");
+        }
         machines
     }
 
@@ -99,5 +102,16 @@ fn another_version_of_fio_is_refused() {
     assert_eq!(done.code, 1, "{}", done.err);
     let said = words(&done.err);
     assert!(said.contains("ssh://pi@b") && said.contains("it has fio-2.99, this machine fio-3"), "{said}");
+    assert_eq!(count(&done, Scope::Together), 0);
+}
+
+#[test]
+fn a_directory_that_is_on_no_share_is_refused() {
+    let machines = Machines::new();
+    machines.program("b/findmnt", "echo ext4 /dev/sda1 rw");
+    let done = machines.run();
+    assert_eq!(done.code, 1, "{}", done.err);
+    let said = words(&done.err);
+    assert!(said.contains("ssh://pi@b") && said.contains("its directory is on a drive of its own"), "{said}");
     assert_eq!(count(&done, Scope::Together), 0);
 }

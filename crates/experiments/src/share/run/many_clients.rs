@@ -57,6 +57,9 @@ pub(in super::super) fn with_clients(
                 let install = "install the same version on both";
                 result.failed = Some(format!("it has {other}, this machine {version}: {install}"));
             }
+            Ok((remote, _)) if is_local(&remote.mount) => {
+                result.failed = Some("its directory is on a drive of its own, not on a share".to_owned());
+            }
             Ok((remote, _)) => {
                 let (mount, address) = mount(&remote.mount);
                 is_server &= address.is_some_and(|address| !address.is_loopback() && is_own(address));
@@ -105,6 +108,13 @@ fn mount(line: &str) -> (String, Option<IpAddr>) {
         _ => options.split(',').find_map(|one| one.strip_prefix("addr=")),
     };
     (format!("{kind} {source}"), address.and_then(|text| text.trim_matches(['[', ']']).parse().ok()))
+}
+
+/// Whether a line of findmnt names a filesystem on drives of that machine. Cluster filesystems share theirs.
+fn is_local(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let shares_drives = words.next().is_some_and(|kind| ["gfs2", "ocfs2"].contains(&kind));
+    !shares_drives && words.next().is_some_and(|source| source.starts_with("/dev/"))
 }
 
 /// A job that runs in the directory of fio's server, on threads, so that it ends with the server.
@@ -265,5 +275,7 @@ mod tests {
             [sshfs("nas:/srv"), of("ceph 10.0.0.1:6789:/ rw,name=a"), of("ext4 /dev/vda rw"), of("")],
             [None, None, None, None]
         );
+        assert!(is_local("ext4 /dev/vda[/srv] rw") && !is_local("ocfs2 /dev/sdb1 rw"));
+        assert!(!is_local(nfs) && !is_local("fuse.sshfs pi@a:/dev/ rw") && !is_local(""));
     }
 }
