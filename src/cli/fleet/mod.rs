@@ -194,7 +194,7 @@ pub(super) fn fleet(fleet: &Fleet, dir: &Option<PathBuf>, output: &Output) -> an
                     output.note(&format!("{host} has a result, but was not cleaned: {reason}."));
                 }
                 rows.extend(ranking::rows(host, &findings));
-                flags.extend(findings.flags.iter().map(|flag| format!("{host}: {flag}")));
+                flags.extend(findings.flags.into_iter().map(|flag| (host.clone(), flag)));
                 continue;
             }
             // One that was not heard of failed with all of Ansible.
@@ -204,7 +204,7 @@ pub(super) fn fleet(fleet: &Fleet, dir: &Option<PathBuf>, output: &Output) -> an
         failures.entry(host).or_insert(Failure { unreachable: false, reason });
     }
     output.note("");
-    output.result(&render(&ranking::ranked(&rows, flags), Format::Text, output.style, false))?;
+    output.result(&render(&ranking::ranked(&rows, &flags), Format::Text, output.style, false))?;
     for (host, Failure { unreachable, reason }) in &failures {
         let hint = || format!("`ssh {host}` must work and ask for nothing");
         output.error(&format!("{host}: {reason}"), unreachable.then(hint));
@@ -241,14 +241,14 @@ impl<'a> Measurement<'a> {
         let mut programs = vec![(own, env::current_exe()?)];
         if let Some(dir) = &args.programs {
             let dir = absolute(dir)?;
-            let others = ["x86_64", "aarch64", "armv7l"].into_iter().filter(|other| *other != own);
-            let others = others.map(|other| (other, dir.join(other).join("drivebench")));
-            programs.extend(others.filter(|(_, path)| path.is_file()));
-            if programs.len() == 1 {
+            let all = ["x86_64", "aarch64", "armv7l"].map(|name| (name, dir.join(name).join("drivebench")));
+            let there: Vec<_> = all.into_iter().filter(|(_, path)| path.is_file()).collect();
+            if there.is_empty() {
                 return Err(
                     Usage(format!("{} has no program such as aarch64/drivebench", dir.display())).into()
                 );
             }
+            programs.extend(there.into_iter().filter(|(name, _)| *name != own));
         }
         let now: String = run::now().chars().filter(char::is_ascii_digit).collect();
         let label = match args.resume.as_deref() {

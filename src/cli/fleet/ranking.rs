@@ -57,8 +57,13 @@ fn numbers<'a>(rows: &[&'a Row], wanted: &Name) -> (Vec<usize>, Vec<&'a Estimate
     rows.iter().enumerate().filter_map(|(at, row)| Some((at, row.number(wanted)?))).unzip()
 }
 
-/// A table, best first by its first number, and what is unusual.
-pub(super) fn ranked(rows: &[Row], flags: Vec<String>) -> Findings {
+/// A table, best first by its first number, what is unusual, and the flags of hosts.
+pub(super) fn ranked(rows: &[Row], flags: &[(String, String)]) -> Findings {
+    let of = |flag: &String| {
+        let hosts: Vec<&str> = flags.iter().filter(|(_, one)| one == flag).map(|(host, _)| &**host).collect();
+        format!("{}: {flag}", listed(&hosts))
+    };
+    let flags = distinct(flags.iter().map(|(_, flag)| flag)).into_iter().map(of).collect();
     let mut rows: Vec<&Row> = rows.iter().collect();
     let names = distinct(rows.iter().flat_map(|row| &row.metrics).map(name));
     let Some(first) = names.first() else { return Findings { flags, ..Findings::default() } };
@@ -141,10 +146,11 @@ mod tests {
                 &[("SEQ1M read", 28e6 + n as f64 * 1e5), ("SEQ1M write", slow * 9e6)],
             )
         });
+        let flag = |(host, flag): (&str, &str)| (host.to_owned(), flag.to_owned());
         let mut rows: Vec<Row> = sticks.collect();
         rows.push(row("nas", "WD10EZEX", &[("SEQ1M read", 150e6)]));
         insta::assert_snapshot!(render(
-            &ranked(&rows, vec!["pi5: It was hot.".to_owned()]),
+            &ranked(&rows, &[("pi4", "Hot."), ("pi5", "It swapped."), ("pi5", "Hot.")].map(flag)),
             Format::Text,
             Style::PLAIN,
             false
@@ -153,7 +159,7 @@ mod tests {
 
     #[test]
     fn two_drives_or_unlike_ones_have_no_outlier() {
-        let verdicts = |rows: &[Row]| ranked(rows, Vec::new()).verdicts.len();
+        let verdicts = |rows: &[Row]| ranked(rows, &[]).verdicts.len();
         let one = |host: &str, model: &str, speed| row(host, model, &[("SEQ1M write", speed)]);
         assert_eq!(verdicts(&[one("a", "x", 9e6), one("b", "x", 3e6)]), 0);
         assert_eq!(verdicts(&[one("a", "x", 9e6), one("b", "x", 9e6), one("c", "y", 3e6)]), 0);
