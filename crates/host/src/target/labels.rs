@@ -36,6 +36,8 @@ impl Target {
         }
         let label = match &self.drives[..] {
             [] if self.is_memory() => "memory".to_owned(),
+            // On another machine.
+            [] if self.mount.is_none() => return about.join(", "),
             [] => "no drive known".to_owned(),
             _ if self.pool.is_some() => self.pool.iter().map(|pool| self.on_pool(pool)).collect(),
             [drive] => format!("{}, {}", drive.label(), decimal_bytes(drive.bytes())),
