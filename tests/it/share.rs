@@ -95,23 +95,21 @@ fn a_client_that_fails_is_named_and_ends_the_run() {
 }
 
 #[test]
-fn another_version_of_fio_is_refused() {
-    let machines = Machines::new();
-    machines.program("b/fio", "case $1 in --version) echo fio-2.99;; *) exec /usr/bin/fio \"$@\";; esac");
-    let done = machines.run();
-    assert_eq!(done.code, 1, "{}", done.err);
-    let said = words(&done.err);
-    assert!(said.contains("ssh://pi@b") && said.contains("it has fio-2.99, this machine fio-3"), "{said}");
-    assert_eq!(count(&done, Scope::Together), 0);
-}
-
-#[test]
-fn a_directory_that_is_on_no_share_is_refused() {
-    let machines = Machines::new();
-    machines.program("b/findmnt", "echo ext4 /dev/sda1 rw");
-    let done = machines.run();
-    assert_eq!(done.code, 1, "{}", done.err);
-    let said = words(&done.err);
-    assert!(said.contains("ssh://pi@b") && said.contains("its directory is on a drive of its own"), "{said}");
-    assert_eq!(count(&done, Scope::Together), 0);
+fn another_version_of_fio_and_a_directory_on_no_share_are_refused() {
+    for (program, script, why) in [
+        (
+            "b/fio",
+            "case $1 in --version) echo fio-2.99;; *) exec /usr/bin/fio \"$@\";; esac",
+            "it has fio-2.99, this machine fio-3",
+        ),
+        ("b/findmnt", "echo ext4 /dev/sda1 rw", "its directory is on a drive of its own"),
+    ] {
+        let machines = Machines::new();
+        machines.program(program, script);
+        let done = machines.run();
+        assert_eq!(done.code, 1, "{}", done.err);
+        let said = words(&done.err);
+        assert!(said.contains("ssh://pi@b") && said.contains(why), "{said}");
+        assert_eq!(count(&done, Scope::Together), 0);
+    }
 }

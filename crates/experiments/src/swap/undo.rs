@@ -159,8 +159,8 @@ fn stop(path: &Path, left: &Left) -> io::Result<bool> {
     Ok(true)
 }
 
-/// A file of the run, or a device with our label. Its number may be that of another one by now.
-/// A device of zram that has no label yet has only zeros.
+/// A file of the run, or a device with our label, as its name may be that of another device by now. A device of zram that is not
+/// labelled yet is idle and has only zeros.
 fn is_area(is_own_file: bool, path: &Path) -> io::Result<bool> {
     let is_used = is_used(path)?;
     match zram_number(path) {

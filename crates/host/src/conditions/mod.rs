@@ -33,7 +33,7 @@ const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "9p", "virtiofs", "ce
 const PLAIN: [&str; 3] = ["crypt", "lvm", "partition"];
 /// Drives busier than this with other I/O are flagged.
 const BUSY: f64 = 0.05;
-/// Use of all processors by other programs from which on it is flagged.
+/// Other programs that use a larger share of all processors are flagged.
 const IN_USE: f64 = 0.5;
 /// Raspberry Pi boards throttle from 80 °C, most others somewhat later.
 const HOT: f64 = 80.0;

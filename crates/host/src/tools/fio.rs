@@ -42,8 +42,8 @@ impl FioRun {
     }
 }
 
-/// What the job did on the server behind a socket, from the report of [`FioRun::on_servers`], which messages precede, also those of servers: an error number
-/// or 0, the bytes, and the milliseconds with a sync at the end. A server that was lost has none.
+/// What the job did on the server behind a socket, from the report of [`FioRun::on_servers`], which comes after all messages, those of
+/// servers too: an error number or 0, the bytes, and the milliseconds with a sync at the end. A server that was lost has none.
 pub fn server_job(output: &str, socket: &Path, writes: bool) -> Option<(i32, u64, u64)> {
     let report: Value = serde_json::from_str(&output[output.rfind("\n{\n")?..]).ok()?;
     // The sum that fio makes has the socket of one of them.
