@@ -144,7 +144,7 @@ pub struct Superblock {
     pub complete: bool,
     /// Whether all writes had reached the members.
     pub clean: bool,
-    /// Whether the member is being filled.
+    /// Whether the member is being filled, or is a spare: md makes one of it when it can't go on.
     pub filling: bool,
 }
 
@@ -167,7 +167,7 @@ pub fn superblock(output: &Output) -> Result<Option<Superblock>, String> {
     };
     let complete = members.chars().all(|member| member == 'A');
     let clean = state.split(' ').next() == Some("clean");
-    let filling = field("Recovery Offset").is_some();
+    let filling = field("Recovery Offset").is_some() || field("Device Role") == Some("spare");
     Ok(Some(Superblock { uuid: uuid.to_owned(), events, complete, clean, filling }))
 }
 
