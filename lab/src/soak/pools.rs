@@ -91,7 +91,7 @@ pub(super) fn with_store(mut scenario: Scenario) -> Scenario {
     let first = scenario.drives[0].clone();
     for at in scenario.drives.len()..7 {
         let mut drive = first.clone();
-        drive.bay = format!("1.{}", at + 1);
+        drive.bay = (at + 1).to_string();
         drive.serial = format!("4C53000101022210740{}", at + 1);
         scenario.drives.push(drive);
     }

@@ -82,7 +82,7 @@ fn one(
 
 /// Does what drivebench asks for: pulls each drive, and plugs it into another bay.
 fn hands(machine: &mut Machine, drives: &[usize]) -> Result<(), MachineError> {
-    const FREE: &str = "1.8";
+    const FREE: &str = "8";
     let mut bay = FREE.to_owned();
     for (nth, &i) in drives.iter().enumerate() {
         let asked = |words: &str| {

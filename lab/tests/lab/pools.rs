@@ -53,7 +53,8 @@ fn two_drives_leave_and_return(machine: &mut Machine, layout: &str) {
     done(machine, &format!("create --layout {layout} --mount /mnt/pool {bays} {erase}"));
     out(
         machine,
-        "for i in $(seq 60); do head -c 3000000 /dev/urandom >/mnt/pool/$i; done; cd /mnt/pool && sha256sum [0-9]* >/work/sums && sync",
+        "set -e; cd /mnt/pool; for i in $(seq 60); do fallocate -l 2900000 space$i; head -c 100000 /dev/urandom >$i; done; \
+         sha256sum [0-9]* >/work/sums; sync; mdadm --wait /dev/md/pool 2>/dev/null || true",
     );
     for i in [1, 2] {
         ok(machine.pull(i));
@@ -171,9 +172,7 @@ const PHYSICAL_VOLUME: &str = r"{ printf 'LABELONE\001\0\0\0\0\0\0\0\346\342\236
 /// The sticks, two more with one serial, and one that is too small.
 fn refused_machine() -> Machine {
     let mut scenario = scenario("pools");
-    for (bay, serial, sectors) in
-        [("1.5", "TWIN", 400_000), ("1.6", "TWIN", 400_000), ("1.7", "SMALL", 20_000)]
-    {
+    for (bay, serial, sectors) in [("5", "TWIN", 400_000), ("6", "TWIN", 400_000), ("7", "SMALL", 20_000)] {
         let mut drive = scenario.drives[0].clone();
         (drive.bay, drive.serial, drive.sectors) = (bay.to_owned(), serial.to_owned(), sectors);
         scenario.drives.push(drive);
@@ -209,10 +208,10 @@ fn refused_for_their_use(machine: &Machine) {
     let (_, other) = named(machine, &[1, 2]);
     refused(&format!("create --layout raid1 {bays} {other}"), "add --erase 4C530001010222107401");
     refused(&format!("create --layout raid5 {bays} {erase}"), "raid5 needs at least 3 drives, 2 given");
-    refused(&format!("create --layout raid0 bay:1.1 {first} {erase}"), "are one piece of hardware");
+    refused(&format!("create --layout raid0 bay:1 {first} {erase}"), "are one piece of hardware");
     let second = serial(machine, 1);
     refused(
-        &format!("create --layout raid0 bay:1.2 /dev/vda --erase {second}"),
+        &format!("create --layout raid0 bay:2 /dev/vda --erase {second}"),
         "the drive is write-protected",
     );
 
@@ -356,16 +355,16 @@ fn refused_for_what_they_are(machine: &mut Machine) {
     let (bays, erase) = named(machine, &[0, 1]);
     refused(
         machine,
-        &format!("create --layout raid1 bay:1.1 bay:1.7 {erase} --erase SMALL"),
+        &format!("create --layout raid1 bay:1 bay:7 {erase} --erase SMALL"),
         "is too small: 10.2 MB",
     );
     // A serial with a mistyped digit.
     let mistyped = erase.replace("107401", "107411");
     refused(machine, &format!("create --layout raid1 {bays} {mistyped}"), "add --erase 4C530001010222107401");
     // A serial that two drives have names none of them.
-    let twins = "create --layout raid1 bay:1.5 bay:1.6 --erase TWIN";
+    let twins = "create --layout raid1 bay:5 bay:6 --erase TWIN";
     refused(machine, twins, "add --erase TWIN+400000@");
-    refused(machine, "create --layout raid1 TWIN bay:1.1", "TWIN");
+    refused(machine, "create --layout raid1 TWIN bay:1", "TWIN");
     // Another drive is plugged in under the name that was planned.
     let planned = format!("create --layout raid1 {} {} {erase}", path(machine, 0), path(machine, 1));
     assert_eq!(pool(machine, &format!("{planned} --plan")).0, 0);
@@ -378,12 +377,12 @@ fn refused_for_what_they_are(machine: &mut Machine) {
         machine,
         &format!("while [ -e {} ] || [ -e {} ]; do usleep 20000; done; udevadm settle", sysfs[0], sysfs[1]),
     );
-    machine.plug(3, "1.4").unwrap_or_else(|e| panic!("{e}"));
+    machine.plug(3, "4").unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(path(machine, 3), name, "it has the name of the other");
     refused(machine, &planned, "add --erase 4C530001010222107404");
     refused(
         machine,
-        &format!("create --layout raid1 4C530001010222107401 bay:1.2 {erase}"),
+        &format!("create --layout raid1 4C530001010222107401 bay:2 {erase}"),
         "4C530001010222107401",
     );
 }
@@ -476,15 +475,15 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
     assert!(status.contains(&format!("drivebench pool replace {pulled} NEW")), "{status}");
     let (code, text) = pool(machine, "scrub data");
     assert!(code == 2 && text.contains("lacks members"), "{text}");
-    let (code, text) = pool(machine, &format!("replace bay:1.1 bay:1.4 --erase {other}"));
+    let (code, text) = pool(machine, &format!("replace bay:1 bay:4 --erase {other}"));
     assert!(code == 2 && text.contains(&pulled) && text.contains("first"), "{text}");
     // Killed once the array has the new drive: the array goes on, and the same command completes it.
     out(machine, &format!("{KILLER} echo 3 >/work/left"));
-    let replace = format!("drivebench pool replace {pulled} bay:1.4 --erase {other}");
+    let replace = format!("drivebench pool replace {pulled} bay:4 --erase {other}");
     let output = machine.run(&["sh", "-c", &format!("PATH=/work/kill:$PATH {replace}")], LIMIT);
     assert_eq!(output.unwrap_or_else(|e| panic!("{e}")).code, 128 + 9);
     assert!(done(machine, "status data").contains("not completed"));
-    done(machine, &format!("replace {pulled} bay:1.4"));
+    done(machine, &format!("replace {pulled} bay:4"));
     let status = done(machine, "status data");
     assert!(status.contains(" active") && status.matches("in use").count() == 3, "{status}");
     assert!(status.contains(&other) && !status.contains(&pulled), "{status}");
@@ -492,7 +491,7 @@ fn a_missing_drive_and_a_working_one_are_replaced_under_a_mounted_filesystem(mac
     same(machine);
 
     // It returns, is no member any more, and takes the place of one that works; that one keeps its part.
-    machine.plug(1, "1.2").unwrap_or_else(|e| panic!("{e}"));
+    machine.plug(1, "2").unwrap_or_else(|e| panic!("{e}"));
     let first = serial(machine, 0).to_owned();
     path(machine, 1);
     // Just assembled: without a write, the kernel would not begin to fill it. If udev came to the old superblock of the returned
