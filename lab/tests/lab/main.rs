@@ -3,6 +3,7 @@
 
 mod accept;
 mod bays;
+mod buses;
 mod capacity;
 mod checks;
 mod cliff;
@@ -15,7 +16,6 @@ mod shares;
 mod smoke;
 mod spinup;
 mod swap;
-mod together;
 mod turns;
 
 use std::{path::Path, time::Duration};
