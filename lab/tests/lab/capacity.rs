@@ -30,7 +30,7 @@ fn is_stamped(machine: &Machine, i: usize) -> bool {
     (0..size.div_ceil(PART)).any(|n| has(ok(machine.stored(i, n * PART, PART))))
 }
 
-/// Kinds that look alike to the kernel are in the experiment's simulation: one whose addresses wrap around is another that loses data.
+/// A stick whose addresses wrap around is in the experiment's simulation; the kernel sees no difference to one that loses data.
 #[test]
 fn false_sticks_are_told_with_their_real_size() {
     let machine = start(&scenario("fakes"));
