@@ -144,7 +144,7 @@ pub struct Superblock {
     pub complete: bool,
     /// Whether all writes had reached the members.
     pub clean: bool,
-    /// Whether the member is being filled, or is a spare: md makes one of it when it can't go on.
+    /// Whether the member lacks data: it is being filled, or is a spare, as which md leaves it if it can't fill it.
     pub filling: bool,
 }
 

@@ -443,7 +443,7 @@ fn an_array_with_parity_that_was_cut_off_and_lacks_a_member_is_known() {
     assert_eq!(shown(Layout::Raid5, &stale), parts(&DRIVES[1..members]));
     stale[members - 1] = ("active", 30, ".AAA");
     assert_eq!(shown(Layout::Raid5, &stale), parts(&DRIVES[1..]));
-    // It is being filled.
+    // It is being filled, or was when too many others left.
     for lacking in ["active\nRecovery Offset : 2048 sectors", "active\n   Device Role : spare"] {
         stale[0] = (lacking, 30, "AAAA");
         assert_eq!(shown(Layout::Raid5, &stale), parts(&DRIVES[1..]));
