@@ -145,6 +145,16 @@ impl Attach {
     pub fn usb(self) -> bool {
         matches!(self, Self::UsbStorage | Self::Uas)
     }
+
+    /// The kernel's modules for it, besides those of USB, which each guest has.
+    pub(crate) fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::UsbStorage | Self::Uas => &[],
+            Self::Sata => &["ahci"],
+            Self::Nvme => &["nvme"],
+            Self::Sd => &["mmc_block", "sdhci_pci"],
+        }
+    }
 }
 
 /// An ext4 filesystem made before the machine starts.
