@@ -9,13 +9,13 @@ mod checks;
 mod cliff;
 mod costs;
 mod machines;
+mod memory;
 mod pools;
 mod pulls;
 mod reboots;
 mod shares;
 mod smoke;
 mod spinup;
-mod swap;
 mod turns;
 
 use std::{path::Path, time::Duration};
