@@ -69,7 +69,7 @@ impl Place {
         let log = self.cli.store().with_file_name("strace.log");
         let plain = self.cli.command(&self.args);
         let mut command = Command::new("strace");
-        command.args(["-f", "-y", "-qq", "-o"]).arg(&log).args(options);
+        command.args(["-f", "--seccomp-bpf", "-y", "-qq", "-o"]).arg(&log).args(options);
         command.arg(plain.get_program()).args(plain.get_args()).env_clear();
         command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let output = command.output().expect("strace is needed for this test: apt install strace");
