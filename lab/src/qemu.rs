@@ -73,7 +73,7 @@ pub(crate) fn arguments(scenario: &Scenario, files: &Files<'_>) -> Vec<String> {
                 Guest::Lab => {
                     add(&shared(&guest("root.ext4"), "root"));
                     add("-device virtio-blk-pci,drive=root");
-                    // A boot with the modules of all kinds takes 2 s more.
+                    // A boot with the modules of all kinds of drives takes 4 s more.
                     let modules = scenario.drives.iter().flat_map(|drive| drive.attach.modules());
                     kernel.extend(modules.map(|module| format!(" lab.module={module}")));
                 }

@@ -1,4 +1,5 @@
 //! Integration tests, as one program: linking many takes longer than running them.
+//! Tests start in the order of their names: `calls`, the longest, has one that comes early.
 
 mod agreement;
 mod baseline;

@@ -1,4 +1,5 @@
 //! Tests with machines of the lab. `./test --lab` runs the smoke set, `./test --all` runs all of them.
+//! They start in the order of their names: `buses` and `memory`, which mostly wait, so run beside others.
 #![allow(clippy::disallowed_methods)]
 
 mod accept;
